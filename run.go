@@ -34,6 +34,7 @@ type RunOptions struct {
 	Checkpoint string // folder of checkpoints; empty: none are saved
 	Every      int64  // steps between them; 0: only at the end
 	Resume     bool   // go on from the latest
+	NewData    bool   // with Resume: go on with other data than that of the checkpoint
 
 	OffloadDir  string        // for what the layout offloads to disk; empty: the system's for temporary files
 	Trace       string        // file for a trace for Perfetto
@@ -68,7 +69,7 @@ func Run(ctx context.Context, p *Plan, o RunOptions) (Summary, error) {
 	return train.Run(ctx, p.p, train.Options{
 		Steps: o.Steps, Threads: o.Threads, Seed: o.Seed,
 		Init: o.Init, InitPartial: o.InitPartial, Save: o.Save,
-		Checkpoint: o.Checkpoint, Every: o.Every, Resume: o.Resume,
+		Checkpoint: o.Checkpoint, Every: o.Every, Resume: o.Resume, NewData: o.NewData,
 		OffloadDir: o.OffloadDir, Trace: o.Trace, CommTimeout: o.CommTimeout,
 		Blas: o.BLAS, Cache: folders(o.BLASCache),
 		Log: newListener(&o),

@@ -99,8 +99,12 @@ func TestRingsAreKernels(t *testing.T) {
 							t.Error(w)
 						}
 					}
-					if got := strings.Count(text, "fn=@attention_"); got < 8 {
-						t.Errorf("%d launches of attention kernels", got)
+					want := 8
+					if strings.Contains(k.name, "window") {
+						want = 6 // two steps in the two phases and in eval: a ring goes no further than the window
+					}
+					if got := strings.Count(text, "fn=@attention_"); got < want {
+						t.Errorf("%d launches of attention kernels, at least %d", got, want)
 					}
 					sameAsOneDevice(t, source)
 				})

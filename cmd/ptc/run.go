@@ -112,6 +112,14 @@ checkpoints already, --resume goes on from them, and --overwrite starts anew and
 removes them once the first new one is saved. --resume=PLACE goes on from the checkpoint
 PLACE, or from the latest in it, and saves to --checkpoint; a folder here is ./DIR.
 
+A run that goes on may have another batch: it is fed the examples that follow, each once.
+Other data (weights of a mixture, files, windows, a tokenizer) is refused with what differs;
+--new-data goes on with it, from the step and the optimizer's state of the checkpoint. What
+was fed before is not fed again, and the manifest says which steps were fed what. Where the
+last step has been reached nothing is done, and --after N refuses to begin another batch or
+other data anywhere but behind step N. So a script with a line for each phase can be started
+again, whatever has ended it.
+
 Checkpoints, and the files of --init, --save, --save-average and --dump-grads, may be in
 an object store, as s3://bucket/key; the environment has its address and credentials. A
 store has no locks: of two runs that save to one place, the one that began last goes on,
@@ -207,6 +215,7 @@ func newRun(a *app) *cobra.Command {
   ptc run plan.bin --checkpoint ckpt/ --every 100 --keep 5
   ptc run plan.bin --eval-every 100                # validation besides that of the end
   ptc run plan.bin --checkpoint ckpt/ --resume --steps 2000
+  ptc run more.bin --checkpoint ckpt/ --resume --new-data --steps 3000
   ptc run plan.bin --checkpoint s3://bucket/run/ckpt --every 100 --resume=auto
   ptc run plan.bin --log json > run.jsonl
   ptc run plan.bin --log csv:run.csv --log tb:runs/a   # besides what it prints
@@ -250,7 +259,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("seed") {
 		f.opts.Seed = &f.seed
 	}
-	for _, name := range []string{"steps", "every"} {
+	for _, name := range []string{"steps", "every", "after"} {
 		if n, err := cmd.Flags().GetInt64(name); err != nil || cmd.Flags().Changed(name) && n < 1 {
 			return usagef("--%s is %d, and must be at least 1", name, n)
 		}
@@ -309,6 +318,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
 	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none;\nwith =PLACE from the checkpoint, or the latest in the folder, that is there")
 	fl.Lookup("resume").NoOptDefVal = "true"
+	fl.BoolVar(&o.NewData, "new-data", false, "with --resume: go on with the plan's data where it is not that of the checkpoint, from the step and the\noptimizer's state that are there")
+	fl.Int64Var(&o.After, "after", 0, "with --resume: this plan's phase begins behind step `N`; refuse to begin it anywhere else")
 	fl.BoolVar(&o.CheckpointSync, "checkpoint-sync", false, "let steps wait until a checkpoint is written; else it is copied to memory of the host, and they go on")
 	fl.DurationVar(&o.Grace, "grace", 0, "the scheduler waits `DURATION` between its signal and the end: warn if a save may take longer, and heed one signal in it")
 	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the run early, so that the scheduler starts it again")

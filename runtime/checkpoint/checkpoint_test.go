@@ -137,7 +137,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if diff := cmp.Diff(Meta{10, 1 << 63, nil, "m", "s", "d", nil, []Setting{{"lr", 1e-3}}}, c.Meta); diff != "" {
+	if diff := cmp.Diff(Meta{10, 1 << 63, nil, "m", "s", "d", nil, nil, []Setting{{"lr", 1e-3}}}, c.Meta); diff != "" {
 		t.Error(diff)
 	}
 	if x := c.Tensors()[2]; x.Name != "blocks.0.wq/m" || x.DType != dtype.BF16 || !slices.Equal(x.Axes, []string{"embed", "head"}) {
@@ -297,8 +297,9 @@ func TestDamage(t *testing.T) {
 		{"cut", "model.safetensors", cut},
 		{"emptied", "manifest.json", func([]byte) []byte { return nil }},
 		{"cut manifest", "manifest.json", func(b []byte) []byte { return b[:len(b)/2] }},
-		{"format", "manifest.json", change(`"format": 2`, `"format": 3`)},
-		{"older format", "manifest.json", change(`"format": 2`, `"format": 1`)},
+		{"format", "manifest.json", change(`"format": 3`, `"format": 4`)},
+		{"older format", "manifest.json", change(`"format": 3`, `"format": 1`)},
+		{"format before phases", "manifest.json", change(`"format": 3`, `"format": 2`)},
 		{"step", "manifest.json", change(`"step": 2`, `"step": 4`)},
 		{"seed", "manifest.json", change(`"seed": 9223372036854775808`, `"seed": 7`)},
 		{"sequence", "manifest.json", change(`"sequence": 2`, `"sequence": 9`)},

@@ -32,6 +32,9 @@ type Meta struct {
 	Data   string   `json:"data_fingerprint"` // of the data
 	// Valid is the validation loss after them; nil: it was not measured before the save.
 	Valid *float64 `json:"validation_loss,omitempty"`
+	// Phases say what the steps were fed, from the first one on. None: of a program that did not
+	// say, or before the first step.
+	Phases []Phase `json:"phases,omitempty"`
 	// Settings are the values of the plan's ports, such as a learning rate.
 	Settings []Setting `json:"settings,omitempty"`
 }
@@ -44,10 +47,13 @@ type Setting struct {
 
 // formatVersion is raised when a manifest is no longer read by older programs.
 // Format 1 had neither a hash of itself nor a sequence number: such a checkpoint
-// is read, with a warning, and is older than every one that has a number.
+// is read, with a warning, and is older than every one that has a number. Format 2 did
+// not say how many examples a run was fed: who does not read that would feed some twice.
 const (
-	formatVersion = 2
-	formatNoHash  = 1
+	formatVersion  = 3
+	formatPhases   = 3
+	formatNoPhases = 2
+	formatNoHash   = 1
 )
 
 // manifest is manifest.json.
@@ -155,17 +161,20 @@ func decodeManifest(text []byte) (*manifest, error) {
 		return nil, fmt.Errorf("%s is not valid: %w", manifestName, err)
 	}
 	switch {
-	case m.Format != formatVersion && m.Format != formatNoHash:
-		return nil, fmt.Errorf("%s has format %d, this program reads %d and %d", manifestName, m.Format, formatNoHash, formatVersion)
+	case m.Format < formatNoHash || m.Format > formatVersion:
+		return nil, fmt.Errorf("%s has format %d, this program reads %d to %d", manifestName, m.Format, formatNoHash, formatVersion)
 	case m.Format == formatNoHash && (m.SHA256 != "" || m.Sequence != 0):
-		return nil, fmt.Errorf("%s has format %d, and what only format %d has", manifestName, m.Format, formatVersion)
-	case m.Format == formatVersion && m.SHA256 != hashOf(text, m.SHA256):
+		return nil, fmt.Errorf("%s has format %d, and what only format %d has", manifestName, m.Format, formatNoPhases)
+	case m.Format > formatNoHash && m.SHA256 != hashOf(text, m.SHA256):
 		return nil, fmt.Errorf("%s is not what was saved: its SHA-256 differs", manifestName)
-	case m.Format == formatVersion && m.Sequence < 1:
+	case m.Format > formatNoHash && m.Sequence < 1:
 		return nil, fmt.Errorf("%s has the sequence number %d, and the first is 1", manifestName, m.Sequence)
 	}
 	if m.Step < 0 || len(m.Files) != len(dataFiles) {
 		return nil, fmt.Errorf("%s has step %d and %d files, which no checkpoint has", manifestName, m.Step, len(m.Files))
+	}
+	if err := m.checkPhases(); err != nil {
+		return nil, err
 	}
 	for i, f := range m.Files {
 		if f.Name != dataFiles[i] { // a name is joined to a path, so any other is refused

@@ -20,17 +20,22 @@ func (s *Store) prune(p place) {
 		s.warn("%v", err)
 		return
 	}
-	best, hasBest := Best(entries)
 	kept := 0
 	for _, e := range entries {
 		switch {
-		case kept == keep && s.KeepBest && hasBest && e.Dir == best.Dir:
+		case kept == keep && s.KeepBest && isBest(e, entries):
 		case kept == keep:
 			p.remove(e.Dir)
 		case e.readable:
 			kept++
 		}
 	}
+}
+
+// isBest reports whether a checkpoint is the best one on its data.
+func isBest(e Entry, entries []Entry) bool {
+	best, ok := BestOn(e.Data, entries)
+	return ok && best.Dir == e.Dir
 }
 
 // removeReplaced removes the checkpoints of an earlier run that this one

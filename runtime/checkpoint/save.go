@@ -55,6 +55,9 @@ func (s *Store) Begin(meta Meta, tensors []Tensor) (*Writer, error) {
 	}
 	w := &Writer{store: s, place: p, m: newManifest(meta, tensors)}
 	w.m.Sequence = s.sequence + 1
+	if err := w.m.checkPhases(); err != nil { // nobody could read it
+		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}
+	}
 	if err := w.open(meta, tensors); err != nil {
 		w.Abort()
 		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}

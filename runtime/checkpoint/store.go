@@ -105,15 +105,27 @@ type Entry struct {
 
 	// Valid is the validation loss of the checkpoint, nil where it is not known.
 	Valid *float64
+	// Data is the fingerprint of what the run was fed. Losses on other data do not compare.
+	Data string
 
 	readable bool // the manifest is
 }
 
-// Best is the checkpoint with the lowest validation loss, of equal ones the one saved
-// last; false where none has one.
+// Best is the checkpoint with the lowest validation loss on the data of the one saved last,
+// of equal ones the one saved last; false where none has one.
 func Best(entries []Entry) (best Entry, ok bool) {
 	for _, e := range entries {
-		if e.Valid != nil && (!ok || *e.Valid < *best.Valid) {
+		if e.readable {
+			return BestOn(e.Data, entries)
+		}
+	}
+	return Entry{}, false
+}
+
+// BestOn is the best one on data with that fingerprint.
+func BestOn(data string, entries []Entry) (best Entry, ok bool) {
+	for _, e := range entries {
+		if e.Valid != nil && e.Data == data && (!ok || *e.Valid < *best.Valid) {
 			best, ok = e, true
 		}
 	}
@@ -143,7 +155,7 @@ func (s *Store) List() ([]Entry, error) {
 			return nil, &Error{Dir: e.Dir, Msg: "cannot be read", Err: err}
 		}
 		if err == nil {
-			e.Sequence, e.Valid, e.readable = m.Sequence, m.Valid, true
+			e.Sequence, e.Valid, e.Data, e.readable = m.Sequence, m.Valid, m.Data, true
 		}
 		entries = append(entries, e)
 	}
@@ -246,5 +258,8 @@ func (s *Store) first(entries []Entry) (c *Checkpoint, wrong []error, err error)
 // changed says whether the folder has other checkpoints than were listed.
 func (s *Store) changed(listed []Entry) bool {
 	now, err := s.List()
-	return err == nil && !slices.Equal(now, listed)
+	same := func(a, b Entry) bool {
+		return a.Dir == b.Dir && a.Sequence == b.Sequence && a.readable == b.readable
+	}
+	return err == nil && !slices.EqualFunc(now, listed, same)
 }

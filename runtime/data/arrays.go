@@ -114,10 +114,12 @@ func (s *arrays) split(share float64, given bool) error {
 	s.valid = &arrayRows{s.list, s.fields, order, s.shuffle, n - held, held}
 	s.order()
 	s.about = fmt.Sprintf("arrays: %s of %s, %d for validation", units.Count(n, "row"), fieldList(s.fields), held)
+	s.facts = []Fact{{"shuffle", fmt.Sprint(s.shuffle)}, {"share held out", fmt.Sprint(share)}, {"rows", fmt.Sprint(n)}}
 	h := sha256.New()
 	fmt.Fprintf(h, "arrays 1 shuffle=%t valid=%g\n", s.shuffle, share)
 	for i, a := range s.list {
 		fmt.Fprintf(h, "%s %s %v %g\n", s.fields[i].Name, a.kind.name, a.shape, a.scale)
+		s.facts = append(s.facts, Fact{"field " + s.fields[i].Name, fmt.Sprintf("%s%v × %g", a.kind.name, a.shape[1:], a.scale)})
 		if err := a.sample(h); err != nil {
 			return err
 		}

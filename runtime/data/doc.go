@@ -8,8 +8,9 @@
 // Text and tokens are in files: text is tokenized when a source is opened, files
 // of tokens stay where they are.
 //
-// The invariant: what step s is fed is a function of (data, seed, s) alone.
-// There is no cursor. A resumed run needs nothing but its step number, a device
+// The invariant: what step s is fed is a function of (data, seed, s) alone, and, for a run that goes on with
+// another batch or other data, of how many examples it was fed of what (Past).
+// There is no cursor. A resumed run needs nothing but that, a device
 // may ask for any rows and columns of the global batch, and the parts that
 // devices ask for are always parts of the same batch. After Open nothing
 // allocates (but for documents of windows, and objects of stores) and nothing is written to, so devices may fill concurrently.

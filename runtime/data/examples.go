@@ -19,6 +19,9 @@ type examples struct {
 	batch   int
 	shuffle bool
 	seed    uint64
+	facts   []Fact
+	begun   begun
+	seen    *seen
 
 	train, valid       rows // valid is nil where nothing is held out
 	trainOrd, validOrd permutation
@@ -60,18 +63,30 @@ func (e *examples) ValidationBatches() int {
 }
 
 func (e *examples) Fill(step int64, dst []View) error {
-	first, err := firstRow(step, e.batch)
+	first, err := e.begun.firstRow(step, e.batch)
 	if err != nil {
 		return asError(e.kind, err)
 	}
-	return e.fill(e.train, &e.trainOrd, e.shuffle, first, dst)
+	return e.fill(e.train, &e.trainOrd, e.shuffle, e.seen, first, dst)
+}
+
+// Recipe is Source's.
+func (e *examples) Recipe() Recipe { return *e.recipe() }
+
+func (e *examples) recipe() *Recipe {
+	return &Recipe{Parts: []Part{{Kind: e.kind, Print: e.print, Seed: e.seed, Facts: e.facts}}}
+}
+
+func (e *examples) goOn(r *Recipe, of []*seen, from begun) {
+	e.seed, e.seen, e.begun = r.Parts[0].Seed, of[0], from
+	e.order()
 }
 
 func (e *examples) Validation(i int, dst []View) error {
 	if i < 0 || i >= e.ValidationBatches() {
 		return asError(e.kind, errorf("there is no validation batch %d of %d", i, e.ValidationBatches()))
 	}
-	return e.fill(e.valid, &e.validOrd, true, int64(i)*int64(e.batch), dst)
+	return e.fill(e.valid, &e.validOrd, true, nil, int64(i)*int64(e.batch), dst)
 }
 
 // At is Sequence's.
@@ -85,12 +100,12 @@ func (e *examples) At(numbers []int64, dst []View) error {
 	return e.each(dst, e.train, func(row int) int64 { return numbers[row] })
 }
 
-// fill writes the examples numbered from first on: number g is element g mod n
-// of the order of epoch g / n.
-func (e *examples) fill(from rows, order *permutation, shuffle bool, first int64, dst []View) error {
+// fill writes the examples numbered from first on among those that were not seen: number g
+// of all is element g mod n of the order of epoch g / n.
+func (e *examples) fill(from rows, order *permutation, shuffle bool, but *seen, first int64, dst []View) error {
 	n := int64(order.n)
 	return e.each(dst, from, func(row int) int64 {
-		g := first + int64(row)
+		g := but.at(first + int64(row))
 		if !shuffle {
 			return g % n
 		}

@@ -110,7 +110,7 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 			return &Error{Path: f.name, Msg: "the " + manifestName + " beside it cannot be used", Err: err}
 		}
 		if dtype = "u16"; err == nil {
-			dtype = m.DType
+			dtype, s.tokenizer = m.DType, "sha256:"+m.Tokenizer
 		} else if s.vocab > 1<<16 {
 			return &Error{Path: s.name, Msg: fmt.Sprintf("nothing says what its numbers are, and u16, which is then taken, has no token above 65535, while the vocabulary has %d", s.vocab),
 				Hint: "give dtype = u32, or dtype = u16 where it is that"}

@@ -38,6 +38,8 @@ const maxMix = 64
 type mix struct {
 	fields  []Field
 	batch   int
+	seed    uint64
+	begun   begun
 	sources []mixed
 	order   permutation
 	held    permutation
@@ -53,6 +55,7 @@ type mixed struct {
 	Source
 	kind   string
 	weight float64
+	fixed  bool // an option gives the seed of its order
 }
 
 func openMix(opts []Option, b Batch) (Source, error) {
@@ -65,7 +68,7 @@ func openMix(opts []Option, b Batch) (Source, error) {
 	if err := o.done(); err != nil {
 		return nil, err
 	}
-	m := &mix{batch: b.Size, boxes: sync.Pool{New: func() any { return new(rowView) }}}
+	m := &mix{batch: b.Size, seed: seed, boxes: sync.Pool{New: func() any { return new(rowView) }}}
 	for k := 1; ; k++ {
 		kind, weight, own := sourceOptions(opts, k)
 		if kind == "" && len(own) == 0 {
@@ -107,8 +110,8 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 		return errorf("source %d is a mixture itself; give all sources to one", number)
 	}
 	// Two sources of the same files must not come in the same order.
-	b.Seed = seed + uint64(number-1)*0x9e3779b97f4a7c15
-	b.Size = 1
+	b.Seed = seed + uint64(number-1)*seedStep
+	b.Size, b.Past = 1, nil
 	b.Fields = slices.Clone(b.Fields)
 	for i, f := range b.Fields {
 		b.Fields[i].Shape = append([]int{1}, f.Shape[1:]...)
@@ -122,7 +125,7 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 			return errorf("source 1 has the fields %s, and source %d %s", want, number, have)
 		}
 	}
-	m.sources = append(m.sources, mixed{Source: s, kind: kind, weight: w})
+	m.sources = append(m.sources, mixed{Source: s, kind: kind, weight: w, fixed: givesSeed(own)})
 	return nil
 }
 
@@ -223,7 +226,7 @@ func find(first []int64, place int64) (source int, number int64) {
 }
 
 func (m *mix) Fill(step int64, dst []View) error {
-	first, err := firstRow(step, m.batch)
+	first, err := m.begun.firstRow(step, m.batch)
 	if err != nil {
 		return asError("mix", err)
 	}
@@ -233,6 +236,26 @@ func (m *mix) Fill(step int64, dst []View) error {
 		k, number := find(m.first, m.order.at(block, g%mixBlock))
 		return m.sources[k].Fill(block*(m.first[k+1]-m.first[k])+number+1, one)
 	})
+}
+
+// Recipe is Source's.
+func (m *mix) Recipe() Recipe { return *m.recipe() }
+
+func (m *mix) recipe() *Recipe {
+	r := &Recipe{Order: m.seed}
+	for k, s := range m.sources {
+		p := s.Recipe().Parts[0]
+		p.Places, p.fixed = m.first[k+1]-m.first[k], s.fixed || p.fixed
+		r.Parts = append(r.Parts, p)
+	}
+	return r
+}
+
+func (m *mix) goOn(r *Recipe, of []*seen, from begun) {
+	m.begun = from
+	for k, s := range m.sources {
+		s.Source.(resumed).goOn(&Recipe{Parts: r.Parts[k : k+1]}, of[k:k+1], begun{})
+	}
 }
 
 func (m *mix) Validation(i int, dst []View) error {

@@ -142,7 +142,9 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		s.vocab = o.vocab
+		if s.vocab = o.vocab; tok != nil {
+			s.tokenizer = tok.Name()
+		}
 		stores, total = append(stores, s), total+s.n
 	}
 	if err := lostIndex(stores); err != nil {
@@ -200,6 +202,7 @@ func (s *shards) split(files []textFile, stores []*store, total int64, o shardOp
 	} else {
 		s.about += ", none held out for validation"
 	}
+	s.facts = s.factsOf(files, stores, o)
 	print, err := s.fingerprint(files, stores, o)
 	s.print = print
 	return err

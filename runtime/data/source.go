@@ -56,6 +56,9 @@ type Batch struct {
 	// too. Empty: nowhere else.
 	Folder string
 
+	// Past is what the run was fed before. Nil: it starts.
+	Past *Past
+
 	// Vars gives values for ${NAME} in paths, before the environment does.
 	Vars []Option
 }
@@ -75,7 +78,7 @@ type Source interface {
 	// Fields lists what a batch has, in the order that Fill expects views.
 	Fields() []Field
 
-	// Fill writes what step number step (from 1) is fed. dst has one View for
+	// Fill writes what step number step (from 1, or from behind what was fed before) is fed. dst has one View for
 	// each field. It allocates nothing unless it fails.
 	Fill(step int64, dst []View) error
 
@@ -88,6 +91,9 @@ type Source interface {
 
 	// Describe says in a line what was opened.
 	Describe() string
+
+	// Recipe says which examples come in which order.
+	Recipe() Recipe
 
 	// Fingerprint is equal for equal data cut in equal examples, so that a
 	// resumed run can tell that the data has changed. It covers neither the
@@ -124,6 +130,9 @@ func Open(kind string, opts []Option, b Batch) (Source, error) {
 	src, err := open(opts, b)
 	if err != nil {
 		return nil, asError(kind, err)
+	}
+	if on, ok := src.(resumed); ok && b.Past != nil {
+		b.Past.goOn(on, kind != "mix" && givesSeed(opts))
 	}
 	return src, nil
 }

@@ -73,6 +73,8 @@ type store struct {
 	// its type is the usual one.
 	indexed, guessed bool
 
+	tokenizer string // that the tokens are of, as far as that is known
+
 	// docs are the first tokens of documents, ascending; nil where the format
 	// does not say, so that the file is one.
 	docs []int64

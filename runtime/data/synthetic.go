@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 func init() { Register("synthetic", openSynthetic) }
@@ -36,6 +37,9 @@ type synthetic struct {
 	seed   uint64
 	about  string
 	print  string
+	facts  []Fact
+	begun  begun
+	seen   *seen
 }
 
 // filler writes the part b of a field from the row numbered first on. The box
@@ -85,6 +89,8 @@ func openSynthetic(opts []Option, b Batch) (Source, error) {
 	}
 	s.about = fmt.Sprintf("synthetic: %s, seed %d", fieldList(s.fields), s.seed)
 	s.print = s.fingerprint(so)
+	s.facts = []Fact{{"window", fmt.Sprint(so.window)}, {"vocab", fmt.Sprint(so.vocab)}, {"pattern", so.pattern},
+		{"noise", fmt.Sprint(so.noise)}, {"seed", fmt.Sprint(so.seed)}, {"fields", ofRows(s.fields)}}
 	return s, nil
 }
 
@@ -248,6 +254,16 @@ func (s *synthetic) ValidationBatches() int { return s.valid }
 func (s *synthetic) Describe() string       { return s.about }
 func (s *synthetic) Fingerprint() string    { return s.print }
 
+// ofRows are the fields without the batch, which is no fact of an example.
+func ofRows(fields []Field) string {
+	var out []string
+	for _, f := range fields {
+		f.Shape = f.Shape[1:]
+		out = append(out, f.String())
+	}
+	return strings.Join(out, ", ")
+}
+
 // fingerprint is of what the numbers are made from, not of the numbers, whose
 // last bits may differ between processors. Here the seed is the data.
 func (s *synthetic) fingerprint(o syntheticOptions) string {
@@ -260,21 +276,31 @@ func (s *synthetic) fingerprint(o syntheticOptions) string {
 }
 
 func (s *synthetic) Fill(step int64, dst []View) error {
-	first, err := firstRow(step, s.batch)
+	first, err := s.begun.firstRow(step, s.batch)
 	if err != nil {
 		return asError("synthetic", err)
 	}
-	return s.fillFrom(streamTrain, first, dst)
+	return s.fillFrom(streamTrain, s.seen, first, dst)
 }
+
+// Recipe is Source's.
+func (s *synthetic) Recipe() Recipe { return *s.recipe() }
+
+func (s *synthetic) recipe() *Recipe {
+	return &Recipe{Parts: []Part{{Kind: "synthetic", Print: s.print, Seed: s.seed, Facts: s.facts, fixed: true}}}
+}
+
+func (s *synthetic) goOn(_ *Recipe, of []*seen, from begun) { s.seen, s.begun = of[0], from }
 
 func (s *synthetic) Validation(i int, dst []View) error {
 	if i < 0 || i >= s.valid {
 		return asError("synthetic", errorf("there is no validation batch %d of %d", i, s.valid))
 	}
-	return s.fillFrom(streamValid, int64(i)*int64(s.batch), dst)
+	return s.fillFrom(streamValid, nil, int64(i)*int64(s.batch), dst)
 }
 
-func (s *synthetic) fillFrom(id streamID, first int64, dst []View) error {
+// fillFrom writes the examples numbered from first on among those that were not seen.
+func (s *synthetic) fillFrom(id streamID, but *seen, first int64, dst []View) error {
 	if err := checkViews(s.fields, dst); err != nil {
 		return asError("synthetic", err)
 	}
@@ -287,7 +313,28 @@ func (s *synthetic) fillFrom(id streamID, first int64, dst []View) error {
 		if err != nil {
 			return asError("synthetic", err)
 		}
-		s.fill[i](random, first, &s.fields[i], b, dst[i])
+		s.fillRows(i, random, but, first, b, dst[i])
 	}
 	return nil
+}
+
+// fillRows writes rows that follow one another at once.
+func (s *synthetic) fillRows(i int, random streams, but *seen, first int64, b box, v View) {
+	size, end := b.rowSize(), b.hi[0]
+	for b.lo[0] < end {
+		row := b.lo[0]
+		at := but.at(first + int64(row))
+		b.hi[0] = row + 1
+		for b.hi[0] < end && but.at(first+int64(b.hi[0]))-at == int64(b.hi[0]-row) {
+			b.hi[0]++
+		}
+		part, n := v, (b.hi[0]-row)*size
+		if v.I32 != nil {
+			part.I32, v.I32 = v.I32[:n], v.I32[n:]
+		} else {
+			part.F32, v.F32 = v.F32[:n], v.F32[n:]
+		}
+		s.fill[i](random, at-int64(row), &s.fields[i], b, part)
+		b.lo[0] = b.hi[0]
+	}
 }

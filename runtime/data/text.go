@@ -166,6 +166,8 @@ func (t *text) load(files []textFile, total int64, tok Tokenizer, o textOptions,
 	t.epoch = t.train.count() * int64(t.window)
 	t.about = describeText(files, total, s, t)
 	t.print = t.fingerprint(tok, &train, &valid)
+	t.facts = []Fact{{"tokenizer", tok.Name()}, {"window", fmt.Sprint(t.window)}, {"predict", o.predict}, {"shuffle", fmt.Sprint(o.shuffle)},
+		{"share held out", fmt.Sprint(o.valid)}, {"files", contentFact(files)}}
 	return nil
 }
 

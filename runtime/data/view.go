@@ -104,15 +104,6 @@ func checkViews(fields []Field, dst []View) error {
 	return nil
 }
 
-// firstRow is the number of the first example of a step (from 1).
-func firstRow(step int64, batch int) (int64, error) {
-	const last = 1 << 62
-	if step < 1 || step > last/int64(batch) {
-		return 0, errorf("there is no step %d", step)
-	}
-	return (step - 1) * int64(batch), nil
-}
-
 // chooseFields matches the fields that a batch asks for with those that a source
 // has; none asked for means all.
 func chooseFields(asked, have []Field) ([]Field, error) {

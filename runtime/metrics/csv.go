@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -16,6 +17,8 @@ import (
 // -Inf, as most readers take it.
 type CSV struct {
 	mu   sync.Mutex
+	path string // empty: it cannot be rewound
+	kept error  // why rows of steps that are repeated are still there
 	w    io.WriteCloser
 	line line
 	err  error
@@ -42,7 +45,9 @@ func openCSV(path string) (Sink, error) {
 		f.Close()
 		return nil, err
 	}
-	return newCSV(f, empty), nil
+	c := newCSV(f, empty)
+	c.path = path
+	return c, nil
 }
 
 // sameHeader is an error where a file has other columns.
@@ -76,6 +81,9 @@ func (c *CSV) Tell(e Event) {
 	defer c.mu.Unlock()
 	l := c.line[:0]
 	switch e := e.(type) {
+	case *Start:
+		c.start(e)
+		return
 	case *Step:
 		l = strconv.AppendInt(l, e.Step, 10)
 		l = cell(l, e.Loss)
@@ -111,6 +119,23 @@ func (c *CSV) Tell(e Event) {
 	}
 }
 
+// start removes the rows of steps that the run repeats, and looks whether the step that it goes on
+// from was validated.
+func (c *CSV) start(e *Start) {
+	if c.path == "" || e.Resumed == "" {
+		return
+	}
+	c.kept = rewind(c.path, func(row []byte) lineKind {
+		if step, loss, ok := csvRow(row, csvHeader); ok && !loss && step == e.First-1 {
+			c.validated = step
+		}
+		if kind := csvKind(row, csvHeader, e.First); kind != lineGone || e.repeats() {
+			return kind
+		}
+		return lineKept
+	})
+}
+
 func cell(l line, v float64) line { return strconv.AppendFloat(append(l, ','), v, 'g', -1, 64) }
 
 // measured is a cell that is empty for NaN, which a time is where none was taken.
@@ -132,5 +157,5 @@ func (c *CSV) Close() error {
 			c.err = err
 		}
 	}
-	return c.err
+	return cmp.Or(c.err, c.kept)
 }

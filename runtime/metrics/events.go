@@ -20,12 +20,14 @@ import (
 // checksum in 4, the data, its checksum in 4, all little-endian. The data is a message
 // Event (tensorflow/core/util/event.proto) with one Summary (summary.proto):
 //
-//	Event    wall_time = 1: double   step = 2: int64   file_version = 3: string   summary = 5
-//	Summary  value = 1, repeated
-//	Value    tag = 1: string   simple_value = 2: float
+//	Event       wall_time = 1: double   step = 2: int64   file_version = 3: string   summary = 5   session_log = 7
+//	Summary     value = 1, repeated
+//	Value       tag = 1: string   simple_value = 2: float
+//	SessionLog  status = 1: START = 1
 //
-// These are six fields of three wire types ("Protocol Buffers: Encoding"): less than what
-// calls of a library would be.
+// From the step of a START on, a reader forgets what earlier files have, so that a run that
+// goes on after a crash has one curve. These are eight fields of three wire types ("Protocol
+// Buffers: Encoding"): less than what calls of a library would be.
 type Events struct {
 	mu     sync.Mutex
 	w      io.WriteCloser
@@ -62,6 +64,9 @@ func openEvents(dir string) (Sink, error) {
 // eventVersion is what the first event of a file has to say.
 const eventVersion = "brain.Event:2"
 
+// sessionStart is the message SessionLog whose status is START.
+const sessionStart = "\x08\x01"
+
 func newEvents(w io.WriteCloser, now func() time.Time) *Events {
 	v := &Events{w: w, now: now}
 	v.begin(0)
@@ -82,6 +87,14 @@ func (v *Events) Tell(e Event) {
 		summary = appendText(summary, 1, string(v.value))
 	}
 	switch e := e.(type) {
+	case *Start:
+		if e.First > e.Last {
+			return
+		}
+		v.begin(e.First)
+		v.event = appendText(v.event, 7, sessionStart)
+		v.end()
+		return
 	case *Step:
 		_, least, most := e.Slowest()
 		v.begin(e.Step)

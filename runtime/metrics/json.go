@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"io"
 	"strconv"
 	"sync"
@@ -14,6 +15,8 @@ type JSON struct {
 	mu    sync.Mutex
 	w     io.Writer
 	close io.Closer // may be nil
+	path  string    // empty: it cannot be rewound
+	kept  error     // why lines of steps that are repeated are still there
 	line  line
 	err   error
 }
@@ -32,6 +35,9 @@ func (j *JSON) Tell(e Event) {
 	*l = (*l)[:0]
 	switch e := e.(type) {
 	case *Start:
+		if j.path != "" && e.repeats() {
+			j.kept = rewind(j.path, func(line []byte) lineKind { return jsonKind(line, e.First) })
+		}
 		l.start(e)
 	case *Step:
 		l.text(`{"event":"step"`)
@@ -80,7 +86,7 @@ func (j *JSON) Tell(e Event) {
 func (l *line) start(e *Start) {
 	l.text(`{"event":"start"`)
 	for _, f := range []struct{ key, value string }{
-		{"name", e.Name}, {"layout", e.Layout}, {"target", e.Target}, {"on", e.On}, {"data", e.Data}, {"resumed", e.Resumed},
+		{"name", e.Name}, {"layout", e.Layout}, {"target", e.Target}, {"on", e.On}, {"data", e.Data}, {"resumed", e.Resumed}, {"changed", e.Changed}, {"goes_on", e.GoesOn},
 	} {
 		if f.value != "" {
 			l.str(f.key, f.value)
@@ -133,5 +139,5 @@ func (j *JSON) Close() error {
 			j.err = err
 		}
 	}
-	return j.err
+	return cmp.Or(j.err, j.kept)
 }

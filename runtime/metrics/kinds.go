@@ -25,8 +25,8 @@ var kinds = []Kind{
 // Kinds are the sinks that have a target.
 func Kinds() []Kind { return kinds }
 
-// appended opens a log: who runs twice, or resumes, has both runs in it, and nothing that
-// was told is lost.
+// appended opens a log: who runs twice has both runs in it, and who resumes one run, in which
+// each step is once.
 func appended(path string) (f *os.File, empty bool, err error) {
 	st, err := os.Stat(path)
 	if err == nil && !st.Mode().IsRegular() && st.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
@@ -67,5 +67,7 @@ func openJSON(path string) (Sink, error) {
 		}
 		return nil, err
 	}
-	return NewJSON(f), nil
+	j := NewJSON(f)
+	j.path = path
+	return j, nil
 }

@@ -35,6 +35,8 @@ type Start struct {
 	Target        string  // what the plan was compiled for
 	Data          string  // what it is fed, in a line
 	Resumed       string  // the checkpoint that it goes on from
+	Changed       string  // what is other than it was before that checkpoint
+	GoesOn        string  // and what is not
 	First, Last   int64   // numbers of the first and the last step
 	Seed          uint64  //
 	Devices       int     //

@@ -182,7 +182,7 @@ func TestEvents(t *testing.T) {
 		Value float32
 	}
 	var got []scalar
-	first := true
+	first, began := true, 0
 	for data := b.Bytes(); len(data) > 0; {
 		n := binary.LittleEndian.Uint64(data)
 		check := func(part []byte, sum []byte) {
@@ -205,10 +205,21 @@ func TestEvents(t *testing.T) {
 			}
 			continue
 		}
+		if fields[2].number == 7 {
+			session := message(t, fields[2].text)
+			if len(got) > 0 || fields[1].value != 1 || session[0].number != 1 || session[0].value != 1 {
+				t.Errorf("a session begins with %+v, %+v", fields, session)
+			}
+			began++
+			continue
+		}
 		for _, v := range message(t, fields[2].text) {
 			x := message(t, v.text)
 			got = append(got, scalar{fields[1].value, string(x[0].text), math.Float32frombits(uint32(x[1].value))})
 		}
+	}
+	if began != 1 {
+		t.Errorf("%d sessions begin", began)
 	}
 	inf := float32(math.Inf(1))
 	want := []scalar{{1, "loss", 5.5}, {1, "grad_norm", 1.25}, {1, "lr", 3e-4}, {1, "ms", 0.5}, {1, "tokens_per_second", 100}, {1, "validation", 5.25},

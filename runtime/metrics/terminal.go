@@ -79,6 +79,8 @@ func (r *report) header(e *Start) {
 		{"on", e.On, e.On != ""},
 		{"data", e.Data, e.Data != ""},
 		{"resumed", e.Resumed, e.Resumed != ""},
+		{"changed", e.Changed, e.Changed != ""},
+		{"goes on", e.GoesOn, e.GoesOn != ""},
 		{"steps", fmt.Sprintf("%d to %d, %s tokens each", e.First, e.Last, count(float64(e.TokensPerStep))), e.TokensPerStep > 0 && e.Last >= e.First},
 	} {
 		if f.known {

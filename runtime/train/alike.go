@@ -51,6 +51,8 @@ var rules = []rule{
 	{"Resume", "--resume", func(o *Options, _ *program.Plan) string { return onOff(o.Resume) }},
 	{"ResumeIfAny", "--resume=auto", func(o *Options, _ *program.Plan) string { return onOff(o.ResumeIfAny) }},
 	{"ResumeFrom", "--resume=PLACE", func(o *Options, _ *program.Plan) string { return given(o.ResumeFrom) }},
+	{"NewData", "--new-data", func(o *Options, _ *program.Plan) string { return onOff(o.NewData) }},
+	{"After", "--after", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.After) }},
 	{"Overwrite", "--overwrite", func(o *Options, _ *program.Plan) string { return onOff(o.Overwrite) }},
 	{"Valid", "", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
 	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},

@@ -46,6 +46,7 @@ type keeper struct {
 	tensors []checkpoint.Tensor
 	order   []int // of the tensors, in which they are copied out and written
 	meta    checkpoint.Meta
+	fed     fed
 	of      map[string]string // parameters by their copies
 	buf     []byte            // of the largest tensor
 	saved   int64             // step of the checkpoint saved last, or gone on from; -1: none
@@ -179,16 +180,6 @@ func (k *keeper) match(c *checkpoint.Checkpoint, seed *uint64) error {
 	return nil
 }
 
-// matchData refuses to go on with other data: the batches that follow would be
-// neither those of the run that stopped, nor those of a run that starts.
-func (k *keeper) matchData(c *checkpoint.Checkpoint) error {
-	if c.Meta.Data == k.meta.Data {
-		return nil
-	}
-	return errorf(ExitFile, "checkpoint %s is of a run on other data: files, window or tokenizer have changed", c.Dir).
-		hint("to train its parameters on this data, start a run with --init %s", storage.Join(c.Dir, "model.safetensors"))
-}
-
 // load gives every tensor the value that the checkpoint has for it.
 func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 	from, _ := k.sources(c.Tensors())
@@ -215,13 +206,13 @@ func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 	return nil
 }
 
-// best is the lowest validation loss of a checkpoint that is there, or infinity.
-func (k *keeper) best() float64 {
+// best is the lowest validation loss on the data of a checkpoint that is there, or infinity.
+func (k *keeper) best(data string) float64 {
 	entries, err := k.store.List()
 	if err != nil {
 		return math.Inf(1) // what cannot be listed will not be kept either
 	}
-	if e, ok := checkpoint.Best(entries); ok {
+	if e, ok := checkpoint.BestOn(data, entries); ok {
 		return *e.Valid
 	}
 	return math.Inf(1)
@@ -238,6 +229,7 @@ func (k *keeper) validated(loss float64) {
 func (k *keeper) metaOf(step int64, loss float64) checkpoint.Meta {
 	meta := k.meta
 	meta.Step, meta.Loss = step, nil
+	meta.Phases, meta.Data = k.fed.until(step)
 	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		meta.Loss = &loss
 	}

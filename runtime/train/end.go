@@ -36,7 +36,7 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.finishProfile(); err != nil {
 		return err
 	}
-	if !validated && math.IsNaN(r.sum.ValLoss) {
+	if !validated && !r.changed.passed && math.IsNaN(r.sum.ValLoss) {
 		var err error
 		if r.sum.ValLoss, _, err = r.validate(ctx); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (r *run) finish(ctx context.Context) error {
 // validation: it may be the best one, and would else never be compared with the others.
 func (r *run) makeUp(ctx context.Context) error {
 	step := r.first - 1
-	if !r.o.KeepBest || !r.unmeasured || step < 1 || step < r.last && !r.validates(step) {
+	if !r.o.KeepBest || !r.unmeasured || r.changed.data || step < 1 || step < r.last && !r.validates(step) {
 		return nil
 	}
 	loss, whole, err := r.validate(ctx)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"ptc/internal/dtype"
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/data"
 	"ptc/runtime/program"
 )
@@ -64,8 +65,9 @@ func newBatch(fields []data.Field, boxes []data.View) batch {
 }
 
 // openFeed opens the plan's data for the fields that its programs read: for one
-// rank alone, or, with -1, for all.
-func openFeed(plan *program.Plan, o *Options, seed uint64, rank int) (*feed, error) {
+// rank alone, or, with -1, for all. It goes on behind what a run was fed before the
+// checkpoint, if there is one.
+func openFeed(plan *program.Plan, o *Options, seed uint64, rank int, c *checkpoint.Checkpoint) (*feed, error) {
 	fields, err := dataFields(plan)
 	if err != nil {
 		return nil, err
@@ -78,6 +80,11 @@ func openFeed(plan *program.Plan, o *Options, seed uint64, rank int) (*feed, err
 		return nil, errorf(ExitFile, "the plan reads the field %s, but says of no data", fields[0])
 	}
 	b := data.Batch{Size: fields[0].Shape[0], Vocab: vocabulary(plan), Seed: seed, Fields: fields, Folder: o.Folder, Vars: o.Vars}
+	if c != nil {
+		if b.Past, err = pastOf(c, b.Size); err != nil {
+			return nil, err
+		}
+	}
 	if f.src, err = data.Open(plan.Data.Kind, dataOptions(plan.Data.Options, o.Data), b); err != nil {
 		return nil, dataError(err)
 	}

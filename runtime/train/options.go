@@ -74,6 +74,8 @@ type Options struct {
 	Resume      bool   // go on from the latest in Checkpoint
 	ResumeIfAny bool   // go on from the latest in Checkpoint if there is one, else start
 	ResumeFrom  string // go on from a checkpoint, or the latest in a folder, which need not be Checkpoint
+	NewData     bool   // go on with other data than that of the checkpoint, with its step and optimizer state
+	After       int64  // the phase of the run begins behind this step; 0: wherever the checkpoint is
 	Overwrite   bool   // start anew, and replace what Checkpoint has once the first new one is saved
 
 	// CheckpointSync lets steps wait until a checkpoint is written. Else it is copied into memory
@@ -197,6 +199,12 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 		return 0, errorf(ExitUsage, "%d threads cannot run", o.Threads)
 	case (o.Resume || o.ResumeFrom != "") && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "to resume, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
+	case o.After < 0:
+		return 0, errorf(ExitUsage, "a phase cannot begin behind step %d", o.After)
+	case o.After > 0 && !o.Resume && !o.ResumeIfAny && o.ResumeFrom == "":
+		return 0, errorf(ExitUsage, "--after is for a run that goes on from a checkpoint").hint("pass --resume, or drop --after")
+	case o.NewData && !o.Resume && !o.ResumeIfAny && o.ResumeFrom == "":
+		return 0, errorf(ExitUsage, "--new-data is for a run that goes on with other data than its checkpoint's").hint("pass --resume, or drop --new-data")
 	case o.Overwrite && o.Checkpoint == "":
 		return 0, errorf(ExitUsage, "there is no folder whose checkpoints could be replaced").hint("pass --checkpoint DIR")
 	case o.ResumeIfAny && o.Checkpoint == "":

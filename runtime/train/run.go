@@ -75,6 +75,7 @@ type run struct {
 	seed        uint64
 	first, last int64
 	resumed     string        // folder of the checkpoint, if any
+	changed     change        // since that checkpoint
 	bad         int           // steps in a row that were not finite
 	warned      bool          // of the first such step
 	best        float64       // validation loss of the best checkpoint
@@ -114,16 +115,11 @@ func (r *run) open() (err error) {
 	if c != nil {
 		defer c.Close()
 	}
-	if r.feed, err = openFeed(r.plan, &r.o, r.seed, r.feedRank()); err != nil {
+	if r.feed, err = openFeed(r.plan, &r.o, r.seed, r.feedRank(), c); err != nil {
 		return err
 	}
-	if r.keeper != nil {
-		r.keeper.meta.Seed, r.keeper.meta.Data = r.seed, r.feed.fingerprint()
-	}
-	if c != nil {
-		if err := r.keeper.matchData(c); err != nil {
-			return err
-		}
+	if err := r.openPhase(c); err != nil {
+		return err
 	}
 	if err := r.openDevices(c); err != nil || r.o.OnNaN != NaNStop {
 		return err
@@ -198,9 +194,6 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 		}
 	}
 	if r.best = math.Inf(1); r.o.Resume || r.o.ResumeFrom != "" {
-		if r.o.ResumeFrom == "" {
-			r.best = r.keeper.best()
-		}
 		if c, err = r.keeper.latest(r.o.ResumeFrom, r.o.Seed); err != nil {
 			return nil, err
 		}
@@ -233,7 +226,7 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 func (r *run) tellStart() {
 	r.log.Tell(&metrics.Start{
 		Name: r.plan.Name, Layout: r.plan.Layout, Target: r.plan.Target,
-		Data: r.feed.describe(), Resumed: r.resumed,
+		Data: r.feed.describe(), Resumed: r.resumed, Changed: r.changed.what, GoesOn: r.changed.goesOn,
 		First: r.first, Last: r.last, Seed: r.seed,
 		Devices: r.plan.Ranks(), On: onText(r.dev.m.On()), Params: count(params(r.tensors)),
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,

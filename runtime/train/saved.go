@@ -65,6 +65,10 @@ func (r *run) saveParameters() error {
 		if x.path == "" {
 			continue
 		}
+		if r.changed.passed {
+			r.warn(fmt.Sprintf("nothing is written to %s: the parameters of step %d are of a later phase", x.path, r.sum.Steps))
+			continue
+		}
 		if _, err := r.maySave("parameters are saved to " + x.path + " all the same"); err != nil {
 			return err
 		}

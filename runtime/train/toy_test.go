@@ -63,7 +63,8 @@ var toyKernels = map[string]func(a [][]float32){
 	"residual": func(a [][]float32) {
 		x, y, w, b, r := a[0], a[1], a[2], a[3], a[4]
 		to, sum := len(b), float32(0)
-		for i := range toyBatch {
+		batch := len(r) / to
+		for i := range batch {
 			for j := range to {
 				v := b[j] - y[i*to+j]
 				for k := range toyFrom {
@@ -73,18 +74,19 @@ var toyKernels = map[string]func(a [][]float32){
 				sum += v * v
 			}
 		}
-		a[5][0] = sum / (toyBatch * toyTo)
+		a[5][0] = sum / float32(batch*toyTo)
 	},
 	// x r step seed → g norm: the gradient of w, with noise that step and seed give.
 	"grad_w": func(a [][]float32) {
 		x, r, g, norm := a[0], a[1], a[4], float32(0)
-		to := len(r) / toyBatch
+		to := len(g) / toyFrom
+		batch := len(r) / to
 		noise := float32(uint32(asInt(a[2])*7919+asInt(a[3])*104729)%1000) * 1e-5
 		for k := range toyFrom {
 			for j := range to {
 				v := noise
-				for i := range toyBatch {
-					v += x[i*toyFrom+k] * r[i*to+j] * 2 / (toyBatch * toyTo)
+				for i := range batch {
+					v += x[i*toyFrom+k] * r[i*to+j] * 2 / float32(batch*toyTo)
 				}
 				g[k*to+j] = v
 				norm += v * v
@@ -96,10 +98,11 @@ var toyKernels = map[string]func(a [][]float32){
 	"grad_b": func(a [][]float32) {
 		r, g := a[0], a[1]
 		norm := a[2][0]
+		batch := len(r) / len(g)
 		for j := range g {
 			v := float32(0)
-			for i := range toyBatch {
-				v += r[i*len(g)+j] * 2 / (toyBatch * toyTo)
+			for i := range batch {
+				v += r[i*len(g)+j] * 2 / float32(batch*toyTo)
 			}
 			g[j] = v
 			norm += v * v
@@ -181,18 +184,21 @@ func newToy() *program.Plan { return newToyOn(1) }
 
 // newToyOn cuts the columns of the toy over devices, which need nothing of each
 // other. What is reported is then of the first device alone.
-func newToyOn(devices int) *program.Plan {
+func newToyOn(devices int) *program.Plan { return newToyOf(devices, toyBatch) }
+
+// newToyOf is a toy with batches of a size.
+func newToyOf(devices, size int) *program.Plan {
 	t := &toyPlan{names: map[string]int{}}
 	t.Name, t.Layout, t.Target = "Toy", "single", "test"
 	t.Sources = []program.Source{{Name: "toy.ptl", Text: "model Toy { }"}}
-	t.Config = []program.KV{{Key: "batch", Value: fmt.Sprint(toyBatch)}, {Key: "seed", Value: "7"}}
+	t.Config = []program.KV{{Key: "batch", Value: fmt.Sprint(size)}, {Key: "seed", Value: "7"}}
 	t.Code = []program.Code{{Kind: "test", Data: []byte("go")}}
 	t.Data = program.Data{Kind: "synthetic", Steps: 20}
-	t.Stats = program.Stats{OpsBeforeFusion: 9, FlopsPerStep: 1000, TokensPerStep: toyBatch}
+	t.Stats = program.Stats{OpsBeforeFusion: 9, FlopsPerStep: 1000, TokensPerStep: int64(size)}
 	t.Devices = []program.Device{{}}
 	t.dev = &t.Devices[0]
 
-	batch, from, to := axis("batch", toyBatch), axis("from", toyFrom), axis("to", toyTo)
+	batch, from, to := axis("batch", size), axis("from", toyFrom), axis("to", toyTo)
 	if devices > 1 {
 		t.Mesh = []program.MeshAxis{{Name: "tp", Size: devices}}
 		to.Size, to.Mesh = toyTo/devices, []string{"tp"}
