@@ -30,7 +30,7 @@
 // operation at a time does not show is tried on a copy, and followed if devices then
 // send less: gathering parameters that zero shards, gathering rows before they are
 // scattered (scatter.go), shards of the places that they are scattered to
-// (slots.go), and where partial sums pass products and casts, and do not
+// (slots.go; places.go finds them), and where partial sums pass products and casts, and do not
 // pass what is linear (deferred.go, by a minimum cut).
 // Imports ir, ir/layout, ir/op, ir/pipeline, passes/partition (what a reshard
 // costs), passes/pass, passes/propagate/factor, passes/stage.
