@@ -14,7 +14,7 @@ type Form struct {
 	// Ring is what rings of attention send on in one step: keys, values and their gradients.
 	Ring float64
 	// Gradients and Parameters are the bytes of all gradients that replicas add up, and
-	// of all parameters that are gathered.
+	// of all parameters that are gathered; of experts' inputs and outputs as well, where sequences are shared.
 	Gradients, Parameters float64
 	// Attention is how often kernels of attention are launched.
 	Attention int
@@ -46,6 +46,9 @@ func Of(r *Recipe) Form {
 	}
 	if r.Zero == 3 {
 		f.Parameters *= 2 // in the forward phase, and once for the backward phase with what it rematerializes
+	}
+	if r.Chosen > 0 && r.CP > 1 {
+		f.rows(r, turns, act)
 	}
 	// Forward and backward phase, and what a device of a pipeline has of the layers.
 	f.Attention = 2 * turns / pp
@@ -99,6 +102,22 @@ func (f *Form) exchange(r *Recipe, turns int, act float64) {
 	}
 	others := 1 - 1/float64(r.EP) // the devices that a place's tokens come from
 	f.Exchange = Traffic{n, float64(n) * act * float64(r.Chosen) * capacity * others}
+}
+
+// rows is what devices add where they share sequences: each gathers the inputs of all, has the places of some
+// experts, and adds up what it finds there with the others; gradients go the other way. Those places become a part of
+// the places of all experts, and back, by as many exchanges as there are between experts.
+func (f *Form) rows(r *Recipe, turns int, act float64) {
+	n := 4 * turns
+	gathers := 2 * turns
+	if r.whole() {
+		n, gathers = n+2*turns, gathers+turns
+	}
+	cp := float64(r.CP)
+	f.Exchange.Count += n
+	f.Exchange.Bytes += float64(n) * act * float64(r.Chosen) * capacity * (1 - 1/cp)
+	f.Parameters += float64(gathers) * act * cp
+	f.Gradients += float64(2*turns) * act * cp
 }
 
 // tensor is Megatron's f and g (Shoeybi et al., 2019): two sums in the forward phase of a

@@ -29,7 +29,8 @@
 // microbatch does (turns.go). What one
 // operation at a time does not show is tried on a copy, and followed if devices then
 // send less: gathering parameters that zero shards, gathering rows before they are
-// scattered (scatter.go), and where partial sums pass products and casts, and do not
+// scattered (scatter.go), shards of the places that they are scattered to
+// (slots.go; places.go finds them), and where partial sums pass products and casts, and do not
 // pass what is linear (deferred.go, by a minimum cut).
 //
 // Before stages are made, [Regroup] tries propagations of a copy to find sums of which the partial terms

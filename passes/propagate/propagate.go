@@ -42,6 +42,7 @@ var policies = []struct {
 	{always: newTurns},     // turns.go: what each microbatch reduces and gathers for itself
 	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
 	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
+	{try: shardSlots},      // slots.go: places that rows are scattered to are shards, and what is computed of them
 	{try: deferReductions}, // deferred.go: where partial sums are reduced, which pass products
 	{try: reduceEarly},     // deferred.go: and which do not pass what is linear
 }

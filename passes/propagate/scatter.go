@@ -14,8 +14,11 @@ type whole struct {
 	about    map[int]bool
 }
 
-func (w *whole) Declines(o *ir.Op, m string) bool {
-	return w.declined[factor.Choice{Value: o.Results[0].ID, Mesh: m}]
+func (w *whole) Declines(o *ir.Op, m string) factor.Strength {
+	if w.declined[factor.Choice{Value: o.Results[0].ID, Mesh: m}] {
+		return factor.Kept // what is required is sharded
+	}
+	return factor.None
 }
 
 func (w *whole) Speaks(o *ir.Op) bool { return w.about[o.Results[0].ID] }

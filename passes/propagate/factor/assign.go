@@ -19,6 +19,7 @@ const (
 	Asked             // a policy asks for it
 	Kept              // a policy has an operand stay sharded so
 	Required          // a policy requires it
+	Settled           // a policy has weighed it against what is required
 )
 
 // assignment is what the factors of one operation are sharded over.
@@ -81,8 +82,8 @@ func (x *Flow) assign(o *ir.Op) *assignment {
 func (x *Flow) shard(a *assignment, o *ir.Op, m ir.MeshAxis) bool {
 	var best *sharded
 	strength := None
-	if slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Declines(o, m.Name) }) {
-		strength = Required - 1
+	for _, p := range x.Policies {
+		strength = max(strength, p.Declines(o, m.Name))
 	}
 	why := ""
 	for i := range a.factors {

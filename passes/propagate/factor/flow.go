@@ -60,8 +60,8 @@ type Policy interface {
 	// Lends reports whether o may as well gather operand v as follow it, along an axis
 	// that is sharded over m.
 	Lends(o *ir.Op, v *ir.Value, axis, m string) bool
-	// Declines reports whether no factor of o is sharded over m unless that is required.
-	Declines(o *ir.Op, m string) bool
+	// Declines is what does not suffice for a factor of o to be sharded over m.
+	Declines(o *ir.Op, m string) Strength
 	// Defers reports whether partial sums over m of some operands pass through o,
 	// which is linear in these alone.
 	Defers(o *ir.Op, m string) bool
@@ -81,7 +81,7 @@ type Silent struct{}
 func (Silent) Before(*Flow, *ir.Op)                                 {}
 func (Silent) Prefer(*ir.Op, *op.Factor, string) (Strength, string) { return None, "" }
 func (Silent) Lends(*ir.Op, *ir.Value, string, string) bool         { return false }
-func (Silent) Declines(*ir.Op, string) bool                         { return false }
+func (Silent) Declines(*ir.Op, string) Strength                     { return None }
 func (Silent) Defers(*ir.Op, string) bool                           { return false }
 func (Silent) Reduces(*ir.Op, string) bool                          { return false }
 func (Silent) Afresh(*ir.Op, *ir.Value, ir.Type) bool               { return false }
