@@ -105,8 +105,8 @@ func (c *cursor) listed() (out []string) {
 		case ",":
 		default:
 			// Without brackets a list ends where two names meet.
-			if next := c.prev[i+1]; depth == 0 && sign == "{" && next.Class == syntax.ClassName {
-				return append(out, next.Text)
+			if depth == 0 && sign == "{" && c.prev[i+1].Class == syntax.ClassName {
+				return append(out, c.prev[i+1].Text)
 			}
 			continue
 		}

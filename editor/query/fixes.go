@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"strings"
 
 	"ptc/editor/protocol"
 	"ptc/editor/text"
@@ -68,6 +69,7 @@ type site struct {
 	from, to int           // what the diagnostic underlines
 	tree     *syntax.File  // nil for a file without any
 	path     []syntax.Node // the nodes around the diagnostic
+	noted    []change      // the lines behind the places of its notes, in this file
 }
 
 func (v *View) siteOf(f *source.File, e *diag.Error) site {
@@ -76,6 +78,13 @@ func (v *View) siteOf(f *source.File, e *diag.Error) site {
 	if e.Pos.IsValid() && e.Pos.File == f.Name {
 		s.from, s.to = extent(t, e)
 		s.path = v.Path(f, s.from)
+	}
+	for _, n := range e.Note {
+		if n.Pos.IsValid() && n.Pos.File == f.Name {
+			from := t.At(n.Pos.Line, n.Pos.Col)
+			line, _, _ := strings.Cut(s.src[from:], "\n")
+			s.noted = append(s.noted, change{from: from, to: from + len(line)})
+		}
 	}
 	return s
 }

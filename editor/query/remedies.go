@@ -54,15 +54,17 @@ func (s site) only(word, text string) *fix {
 // ticked are the words that a message quotes.
 var ticked = regexp.MustCompile("`([^`]+)`|\"([^\"]+)\"")
 
-// meant replaces the misspelt word: what is underlined, or the word of it that the
-// message names.
+// meant replaces the misspelt word that the message names: in what is underlined, or
+// else behind a place that a note shows, such as the call that passes it.
 func meant(s site, hint []string) *fix {
 	for _, m := range ticked.FindAllStringSubmatch(s.Msg, -1) {
 		word := m[1] + m[2]
-		if at := wordIn(s.found(), word); at >= 0 {
-			s.from += at
-			s.to = s.from + len(word)
-			return s.replace(hint[1])
+		for _, part := range append([]change{{from: s.from, to: s.to}}, s.noted...) {
+			if at := wordIn(s.src[part.from:part.to], word); at >= 0 {
+				s.from = part.from + at
+				s.to = s.from + len(word)
+				return s.replace(hint[1])
+			}
 		}
 	}
 	// A message may show the misspelt word in another form, such as `a.0.w` for `a.{i}.w`.
