@@ -26,11 +26,15 @@ var remedies = []struct {
 	{regexp.MustCompile("^`(\\w+)` is what is also called (\\w+)$"), func(s site, hint []string) *fix { return s.only(hint[2], hint[1]) }},
 	{regexp.MustCompile("^`=` gives a value, `==` compares$"), func(s site, _ []string) *fix { return s.only("==", "=") }},
 	{regexp.MustCompile("^`==` compares$"), func(s site, _ []string) *fix { return s.only("=", "==") }},
+	{regexp.MustCompile(`^a string is written "([^"…]+)"$`), func(s site, hint []string) *fix { return s.only(hint[1], `"`+hint[1]+`"`) }},
+	{regexp.MustCompile("^an axis is named: `over = axis`$"), over},
+	{regexp.MustCompile("^members are called by their names alone"), alone},
 	{regexp.MustCompile("^items of a block are separated by a space"), separated},
 	{regexp.MustCompile("^the size of an axis follows `=`"), sized},
 	{regexp.MustCompile("^a number begins with a digit"), begun},
 	{regexp.MustCompile("^a constant is `let name = expression`"), constant},
 	{regexp.MustCompile("^`(shard \\w+ over \\w+)` gives each device a part of the batch$"), sharded},
+	{regexp.MustCompile("^`(shard \\w+ over \\([\\w, ]+\\))` cuts it by both$"), both},
 }
 
 // instead replaces what is underlined, which the title calls `word` or by a name.
@@ -169,6 +173,23 @@ func separated(s site, _ []string) *fix {
 	return &fix{"Remove `,`", []change{c}}
 }
 
+// over names the argument that other frameworks call axis or dim.
+func over(s site, _ []string) *fix {
+	switch s.found() {
+	case "axis", "axes", "dim", "dims":
+		return s.replace("over")
+	}
+	return nil // keepdims, which has no counterpart
+}
+
+// alone removes the name of the instance before a member.
+func alone(s site, _ []string) *fix {
+	if !strings.HasPrefix(s.src[s.to:], ".") {
+		return nil
+	}
+	return &fix{"Remove `" + s.found() + ".`", []change{{s.from, s.to + 1, ""}}}
+}
+
 // sized writes `=` before the size of an axis.
 func sized(s site, _ []string) *fix {
 	f := s.only(":", "=")
@@ -201,27 +222,4 @@ func constant(s site, _ []string) *fix {
 		return nil
 	}
 	return &fix{"Declare `" + head[len(name):] + "` with `let`", []change{{len(name), len(name), "let "}}}
-}
-
-// sharded adds a directive behind the mesh.
-func sharded(s site, hint []string) *fix {
-	for _, n := range s.path {
-		y, ok := n.(*syntax.Layout)
-		if !ok {
-			continue
-		}
-		for _, x := range y.Directives {
-			m, ok := x.(*syntax.Mesh)
-			if !ok {
-				continue
-			}
-			at, gap := m.EndPos.Offset, "  "
-			line := s.src[strings.LastIndexByte(s.src[:m.Pos.Offset], '\n')+1 : m.Pos.Offset]
-			if strings.TrimSpace(line) == "" {
-				gap = "\n" + line
-			}
-			return &fix{"Add `" + hint[1] + "`", []change{{at, at, gap + hint[1]}}}
-		}
-	}
-	return nil
 }
