@@ -33,6 +33,9 @@ func TestMake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if again, err := Make(extension(t), "1.2.3-rc.1", at.In(time.FixedZone("", 3600))); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("it has other bytes the second time (%v)", err)
+	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
