@@ -220,9 +220,9 @@ man: ## write the manual pages and the completions of shells to dist/man
 	SOURCE_DATE_EPOCH=$(EPOCH) $(GO) test ./cmd/ptc -run '^TestManual$$' -count 1 -manual '$(CURDIR)/dist/man'
 
 .PHONY: release
-release: man ## make archives, packages, wheels and an image of a release, with checksums, in dist
+release: man ## make archives, packages, wheels, the editor's extension and an image of a release, with checksums, in dist
 	rm -f dist/ptc* dist/SHA256SUMS
-	$(RELEASE) archives debs wheels image sums
+	$(RELEASE) archives debs wheels vsix image sums
 	cd release && $(GO) test ./check -run '^TestArchives$$' -count 1 -dist '$(CURDIR)/dist'
 
 .PHONY: image
@@ -241,6 +241,12 @@ wheel: ## make the Python wheel of this machine, and train with it in an environ
 	$(RELEASE) -arch $(HOST) wheels
 	cd release && $(GO) test ./wheel && $(GO) test ./check -run '^TestWheel$$' -count 1 -dist '$(CURDIR)/dist'
 
+# The extension is tried without the editor, by Node.js, with a module vscode that records.
+.PHONY: vsix
+vsix: build ## make the extension for Visual Studio Code in dist, and hold a session of it with ptc lsp
+	$(RELEASE) vsix
+	cd release && $(GO) test ./vsix && $(GO) test ./check -run '^TestExtension$$' -count 1 -dist '$(CURDIR)/dist'
+
 .PHONY: site
 site: ## write the documents as HTML to dist/site, and check its links
 	$(RELEASE) site
@@ -252,7 +258,7 @@ dependencies-check: ## ask for newer releases of what ptc is built on, and fail 
 
 .PHONY: release-check
 release-check: man ## test what makes releases, and that two of them have the same bytes
-	cd release && $(GO) vet ./... && $(GO) test -count 1 . ./build ./deb ./image ./sbom ./site ./tree ./wheel
+	cd release && $(GO) vet ./... && $(GO) test -count 1 . ./build ./deb ./image ./sbom ./site ./tree ./vsix ./wheel
 
 .PHONY: clean
 clean: ## remove what make built

@@ -1,5 +1,5 @@
 // Command release makes of the repository what is handed out: archives, Debian packages,
-// container images, Python wheels, and the documents as a site.
+// container images, Python wheels, an extension for Visual Studio Code, and the documents as a site.
 //
 // In: the repository, the manual pages that `make man` wrote, and a version. Out: files in one
 // folder, dist, with their checksums. Each kind of artifact has a package of its own; package build

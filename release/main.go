@@ -13,6 +13,7 @@ import (
 	"ptc/release/sbom"
 	"ptc/release/site"
 	"ptc/release/tree"
+	"ptc/release/vsix"
 	"ptc/release/wheel"
 )
 
@@ -30,6 +31,7 @@ var kinds = []struct {
 	{"archives", (*release).archives},
 	{"debs", (*release).debs},
 	{"wheels", (*release).wheels},
+	{"vsix", (*release).vsix},
 	{"image", (*release).image},
 	{"site", (*release).site},
 	{"sums", (*release).sums}, // of all that is there, and so the last
@@ -196,6 +198,19 @@ func (r *release) wheels() error {
 		}
 	}
 	return nil
+}
+
+// vsix makes the extension for Visual Studio Code, which is the same for every machine.
+func (r *release) vsix() error {
+	files, err := tree.Read(filepath.Join(r.Root, "editors", "vscode"), vsix.Files...)
+	if err != nil {
+		return err
+	}
+	data, err := vsix.Make(files, r.Version, r.Time)
+	if err != nil {
+		return err
+	}
+	return r.write(fmt.Sprintf("ptc-%s.vsix", r.Version), data)
 }
 
 // image makes one image of all architectures, whatever the flag says: that is what an

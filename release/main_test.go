@@ -19,7 +19,7 @@ func TestTwoReleases(t *testing.T) {
 		t.Fatalf("%v: run make man", err)
 	}
 	first, second := t.TempDir(), t.TempDir()
-	names := []string{"archives", "debs", "wheels", "image", "site", "sums"}
+	names := []string{"archives", "debs", "wheels", "vsix", "image", "site", "sums"}
 	make := func(out string) {
 		t.Helper()
 		r := release{Source: build.Source{Root: "..", Version: "1.2.3-rc.1", Arches: []string{runtime.GOARCH}}, out: out}
@@ -58,7 +58,7 @@ func TestTwoReleases(t *testing.T) {
 		t.Errorf("%d files (%v)", found, err)
 	}
 	sums, err := os.ReadFile(filepath.Join(first, "SHA256SUMS"))
-	if err != nil || strings.Count(string(sums), "\n") != 5 {
+	if err != nil || strings.Count(string(sums), "\n") != 6 {
 		t.Errorf("checksums (%v)\n%s", err, sums)
 	}
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"strings"
 
 	"ptc/editor/text"
 )
@@ -101,6 +102,25 @@ type RenameParams struct {
 type RangeParams struct {
 	TextDocument TextDocument `json:"textDocument"`
 	Range        Range        `json:"range"`
+}
+
+// CodeActionParams asks for actions at a range: those of some kinds, if it says so.
+type CodeActionParams struct {
+	RangeParams
+	Context struct {
+		Only []string `json:"only"`
+	} `json:"context"`
+}
+
+// Wants is whether actions of a kind are asked for: an editor that asks for `source` also
+// wants `source.x` (specification 3.17, CodeActionKind).
+func (p *CodeActionParams) Wants(kind string) bool {
+	for _, o := range p.Context.Only {
+		if o == "" || o == kind || strings.HasPrefix(kind, o+".") {
+			return true
+		}
+	}
+	return len(p.Context.Only) == 0
 }
 
 type CancelParams struct {
@@ -259,8 +279,12 @@ type LensData struct {
 	Module string `json:"module"`
 }
 
+// CodeAction is a command, or an edit that corrects diagnostics.
 type CodeAction struct {
-	Title   string   `json:"title"`
-	Kind    string   `json:"kind"`
-	Command *Command `json:"command"`
+	Title       string         `json:"title"`
+	Kind        string         `json:"kind"`
+	Diagnostics []Diagnostic   `json:"diagnostics,omitempty"`
+	Preferred   bool           `json:"isPreferred,omitempty"`
+	Edit        *WorkspaceEdit `json:"edit,omitempty"`
+	Command     *Command       `json:"command,omitempty"`
 }

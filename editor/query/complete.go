@@ -2,7 +2,6 @@ package query
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"ptc/editor/names"
@@ -90,12 +89,10 @@ func (c *completion) offer() {
 	case c.decl == "config" && len(c.open) == 1 && c.starts(c.Now.String):
 	case isModuleWord(c.decl) && len(c.open) == 1:
 		c.module(words)
-	case sign == "[" && (before.Text == ":" || before.Text == "->" || prev.Text == "[" || prev.Text == "," && before.Class == syntax.ClassName):
-		c.axes()
-		if before.Class == syntax.ClassName {
-			c.expressions()
-		}
+	case sign == "[" && (before.Text == ":" || before.Text == "->" || before.Text == "as" || prev.Text == "[" || prev.Text == "," && before.Class == syntax.ClassName):
+		c.bracketed(before)
 	case c.ofAxis():
+		c.operands()
 		c.axes()
 	case sign == "(" && prev.Text == ":":
 		c.words("axis", "number", "string")
@@ -188,84 +185,6 @@ func (c *completion) expressions() {
 	}
 	c.words(eval.DTypes()...)
 	c.words("if", "else", "and", "or", "not", "true", "false", "inf")
-}
-
-// axes offers the axes of the program: those of the config, then others.
-func (c *completion) axes() {
-	c.symbols(func(s *names.Symbol) bool { return s.OfAxis })
-	for _, ok := range []func(*names.Symbol) bool{
-		func(s *names.Symbol) bool { return s.Own && s.At != nil },
-		func(s *names.Symbol) bool { return s.Own },
-		c.whole,
-	} {
-		for _, s := range c.Names.Axes() {
-			if ok(s) {
-				c.symbol(s)
-			}
-		}
-	}
-}
-
-// whole is whether an entry of the config may be the size of an axis.
-func (c *completion) whole(s *names.Symbol) bool {
-	if s.At == nil {
-		return false
-	}
-	for _, seen := range c.Seen[s.At] {
-		if n, ok := seen.Value.(value.Number); ok && n.Whole {
-			return true
-		}
-	}
-	return false
-}
-
-// ofAxis is whether the word is the value of an argument that takes axes.
-func (c *completion) ofAxis() bool {
-	sign, at, _ := c.bracket()
-	if sign == "(" && at >= 1 && c.before(1).Text == "(" && c.before(2).Text == "=" { // over = (heads, …
-		at = c.enclosing(at)
-	}
-	i := len(c.prev) - 1
-	for i > at && c.prev[i].Text != "=" {
-		if t := c.prev[i].Text; t != "(" && t != "," && c.prev[i].Class == syntax.ClassSign {
-			return false
-		}
-		i--
-	}
-	if i <= at || c.prev[i].Text != "=" || i < 1 {
-		return false
-	}
-	if i != len(c.prev)-1 && c.prev[i+1].Text != "(" {
-		return false
-	}
-	if at < 0 || c.prev[at].Text != "(" {
-		return false
-	}
-	f := c.calleeBefore(&c.cursor, at, c.at)
-	name := c.prev[i-1].Text
-	if f == nil {
-		return false
-	}
-	if f.builtin != nil {
-		k := slices.Index(f.builtin.Names, name)
-		return k < 0 && f.builtin.Any && f.name != "source" || k >= 0 && k < len(f.builtin.Axes) && f.builtin.Axes[k]
-	}
-	for _, p := range f.params {
-		if t, ok := p.Type.(*syntax.NamedType); ok && p.Name.Name == name {
-			return t.Name == "axis"
-		}
-	}
-	return false
-}
-
-// enclosing is the open bracket around one.
-func (c *completion) enclosing(at int) int {
-	for i, o := range c.open {
-		if o == at && i > 0 {
-			return c.open[i-1]
-		}
-	}
-	return -1
 }
 
 // arguments offers the names of the parameters of the call.

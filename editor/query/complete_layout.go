@@ -19,15 +19,18 @@ func (c *completion) layout(depth int, sign string) {
 			doc, _ := directive(r.Word)
 			c.add(protocol.CompleteKeyword, r.Word, "", doc)
 		}
-	case row == nil:
+	case row == nil, row.Word == "mesh" && (prev == "mesh" || prev == ","): // a new name
 	case sign == "{" && depth > 1:
 		c.option(row)
 	case prev == "over" || word == "over" && (prev == "(" || prev == ","):
 		c.meshAxes()
 	case row.Word == "shard" && (word == "" || word == "over" && prev == ","):
 		c.axes()
-		c.words("of", "over")
+		if prev != "," && prev != "(" && prev != "shard" { // behind a name
+			c.words("of", "over")
+		}
 	case row.Word == "forbid" && word == "", row.Word == "overlap":
+		c.leaveOut()
 		c.choices(layout.Collectives)
 		c.words("on", "none")
 	case row.Word == "offload" && word == "":
@@ -37,6 +40,9 @@ func (c *completion) layout(depth int, sign string) {
 		c.choices(layout.Memories)
 	case row.Word == "device" && prev != "=":
 		c.keys(row)
+	case prev == ",":
+		c.leaveOut()
+		c.paths()
 	default:
 		c.paths()
 		c.words("over", "between", "of", "on", "to", "auto")
@@ -81,6 +87,7 @@ func (c *completion) meshAxes() {
 	if !ok {
 		return
 	}
+	c.leaveOut()
 	for _, x := range y.Directives {
 		if m, ok := x.(*syntax.Mesh); ok {
 			for _, e := range m.Axes {

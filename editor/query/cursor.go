@@ -88,6 +88,35 @@ func (c *cursor) bracket() (sign string, at int, before syntax.Token) {
 	return c.prev[at].Text, at, before
 }
 
+// listed are the names that begin the elements before the word, in the tuple that it is
+// an element of: in brackets, or, in a layout, behind a word.
+func (c *cursor) listed() (out []string) {
+	sign, at, _ := c.bracket()
+	if sign == "" || sign == "{" && c.before(1).Text != "," {
+		return nil
+	}
+	depth := 0
+	for i := len(c.prev) - 1; i >= at; i-- {
+		switch t := c.prev[i]; t.Text {
+		case ")", "]", "}":
+			depth++
+		case "(", "[", "{":
+			depth--
+		case ",":
+		default:
+			// Without brackets a list ends where two names meet.
+			if depth == 0 && sign == "{" && c.prev[i+1].Class == syntax.ClassName {
+				return append(out, c.prev[i+1].Text)
+			}
+			continue
+		}
+		if (depth == 0 && c.prev[i].Text == "," || i == at) && i+1 < len(c.prev) && c.prev[i+1].Class == syntax.ClassName {
+			out = append(out, c.prev[i+1].Text)
+		}
+	}
+	return out
+}
+
 // starts is whether the word begins a line or a list: nothing of what it stands in is
 // before it on its line.
 func (c *cursor) starts(src string) bool {

@@ -12,27 +12,38 @@ import (
 // place are at the start of the main file.
 func (v *View) Diagnostics() map[string][]protocol.Diagnostic {
 	out := map[string][]protocol.Diagnostic{}
-	errs := v.Errs
-	if len(errs) == 0 && v.Structure != nil {
-		errs = v.Structure.Errs
-	}
-	for _, e := range errs {
-		f := v.FileOf(e.Pos)
-		if f == nil || f.Std && e.Pos.File != f.Name {
-			f = v.Main
-		}
-		d := protocol.Diagnostic{Range: v.rangeAt(f, e.Pos, e.Len), Severity: 1, Code: e.Code, Source: "ptc", Message: message(e)}
-		for _, n := range e.Note {
-			if g := v.FileOf(n.Pos); g != nil && v.URI(g) != "" {
-				d.Related = append(d.Related, protocol.Related{Location: protocol.Location{URI: v.URI(g), Range: v.rangeAt(g, n.Pos, 1)}, Message: n.Msg})
-			}
-		}
+	for _, e := range v.mistakes() {
+		f, d := v.diagnostic(e)
 		out[v.URI(f)] = append(out[v.URI(f)], d)
 	}
 	for _, w := range v.Warn {
 		out[v.URI(v.Main)] = append(out[v.URI(v.Main)], protocol.Diagnostic{Severity: 2, Source: "ptc", Message: w})
 	}
 	return out
+}
+
+// mistakes are those of the language, or else those of the passes.
+func (v *View) mistakes() diag.List {
+	if len(v.Errs) == 0 && v.Structure != nil {
+		return v.Structure.Errs
+	}
+	return v.Errs
+}
+
+// diagnostic is a mistake as an editor shows it, and its file.
+func (v *View) diagnostic(e *diag.Error) (*source.File, protocol.Diagnostic) {
+	f := v.FileOf(e.Pos)
+	if f == nil || f.Std && e.Pos.File != f.Name {
+		f = v.Main
+	}
+	d := protocol.Diagnostic{Range: v.rangeAt(f, e), Severity: 1, Code: e.Code, Source: "ptc", Message: message(e)}
+	for _, n := range e.Note {
+		if g := v.FileOf(n.Pos); g != nil && v.URI(g) != "" {
+			at := v.rangeAt(g, &diag.Error{Pos: n.Pos})
+			d.Related = append(d.Related, protocol.Related{Location: protocol.Location{URI: v.URI(g), Range: at}, Message: n.Msg})
+		}
+	}
+	return f, d
 }
 
 // message is a mistake with what was expected and what helps.
@@ -48,13 +59,12 @@ func message(e *diag.Error) string {
 }
 
 // rangeAt is the range of a diagnostic; the first line where it has no place.
-func (v *View) rangeAt(f *source.File, at diag.Pos, n int) protocol.Range {
+func (v *View) rangeAt(f *source.File, e *diag.Error) protocol.Range {
 	t := v.TextOf(f)
-	if !at.IsValid() || t == nil || at.File != f.Name {
+	if !e.Pos.IsValid() || t == nil || e.Pos.File != f.Name {
 		return protocol.Range{}
 	}
-	from := t.At(at.Line, at.Col)
-	to := min(from+max(n, 1), len(t.String))
+	from, to := extent(t, e)
 	if r, ok := v.span(f, from, to); ok {
 		return r
 	}

@@ -9,10 +9,11 @@
 //	navigate.go   definition, references
 //	rename.go     a new name, if the program means the same with it
 //	cursor.go     what is being written at a cursor, by the tokens before it
-//	complete.go, complete_layout.go, signature.go
+//	complete.go, complete_axes.go, complete_layout.go, signature.go
 //	outline.go    symbols, folding, formatting
 //	tokens.go     semantic tokens
 //	diagnostics.go
+//	fixes.go      corrections of diagnostics; remedies.go has a row for each hint that states one
 //
 // Invariant: no text, and no place in it, makes a query panic; what is not known is
 // left out of the answer.

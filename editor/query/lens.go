@@ -66,7 +66,7 @@ func (v *View) Actions(uri string, r protocol.Range) []protocol.CodeAction {
 		}
 		if at, ok := v.place(v.File, y); ok && !before(at.End, r.Start) && !before(r.End, at.Start) {
 			title := "Show shardings under the layout `" + y.Name.Name + "`"
-			out = append(out, protocol.CodeAction{Title: title, Kind: "source",
+			out = append(out, protocol.CodeAction{Title: title, Kind: KindSource,
 				Command: &protocol.Command{Title: title, Command: CommandLayout, Arguments: []any{uri, y.Name.Name}}})
 		}
 	}

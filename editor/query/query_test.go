@@ -116,6 +116,13 @@ func ask(v *View, words []string, p protocol.Position) string {
 		for _, a := range v.Actions("main.ptl", protocol.Range{Start: p, End: p}) {
 			out = append(out, fmt.Sprint(a.Title, a.Command.Arguments))
 		}
+	case "fixes":
+		for _, a := range v.Fixes(all) {
+			out = append(out, a.Title)
+			for _, e := range a.Edit.Changes["main.ptl"] {
+				out = append(out, fmt.Sprintf("  %s %q", place1("", e.Range), e.NewText))
+			}
+		}
 	case "diagnostics":
 		for uri, list := range v.Diagnostics() {
 			for _, d := range list {

@@ -303,13 +303,44 @@ func (s *server) view(ctx context.Context, uri string, compiled bool) (*query.Vi
 	if err != nil {
 		return nil, err
 	}
-	v := &query.View{Program: n.program, Now: d.text, URI: func(f *source.File) string { return s.uriOfFile(n, f) }}
-	if n.program.Broken && n.good != nil {
-		v.Program = n.good
+	p := n.program
+	if p.Broken && n.good != nil {
+		p = n.good
 	}
-	v.File = v.Program.Main
+	v := s.viewOf(n, d, p)
+	if compiled && p == n.program {
+		select {
+		case <-n.compiled:
+			v.Structure = n.structure
+		case <-time.After(s.options.Patience):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return v, nil
+}
+
+// mistaken is a document in the program whose mistakes are told, with those of the
+// passes if they are known by now.
+func (s *server) mistaken(ctx context.Context, uri string) (*query.View, error) {
+	n, d, err := s.stateOf(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	v := s.viewOf(n, d, n.program)
+	select {
+	case <-n.compiled:
+		v.Structure = n.structure
+	default:
+	}
+	return v, nil
+}
+
+// viewOf is a document in a program of n: the one of now, or an earlier one.
+func (s *server) viewOf(n *state, d *document, p *analysis.Program) *query.View {
+	v := &query.View{Program: p, File: p.Main, Now: d.text, URI: func(f *source.File) string { return s.uriOfFile(n, f) }}
 	if d != n.main {
-		v.File = fileIn(v.Program, n.main, d.path)
+		v.File = fileIn(p, n.main, d.path)
 	}
 	v.Text = func(f *source.File) *text.Text {
 		s.mu.Lock()
@@ -325,14 +356,5 @@ func (s *server) view(ctx context.Context, uri string, compiled bool) (*query.Vi
 		}
 		return nil
 	}
-	if compiled && v.Program == n.program {
-		select {
-		case <-n.compiled:
-			v.Structure = n.structure
-		case <-time.After(s.options.Patience):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return v, nil
+	return v
 }

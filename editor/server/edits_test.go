@@ -82,13 +82,18 @@ func ask(dice *rand.Rand, uri string, t *text.Text) (string, map[string]any) {
 	if dice.Intn(10) == 0 {
 		p.Line, p.Character = dice.Intn(300), dice.Intn(300)
 	}
+	r := text.Range{Start: p, End: p}
+	if dice.Intn(2) == 0 {
+		r = t.Range(0, len(t.String))
+	}
 	return "textDocument/" + methods[dice.Intn(len(methods))], map[string]any{"textDocument": map[string]any{"uri": uri}, "position": p,
-		"range": text.Range{Start: p, End: p}, "newName": "renamed", "context": map[string]any{}}
+		"range": r, "newName": "renamed", "context": map[string]any{}}
 }
 
 // FuzzView: a text of any kind is answered about at any place.
 func FuzzView(f *testing.F) {
 	f.Add("config { n = 2 }\nfn f(x: [n]) { return x.sum(over = n) }\n", 3, 5)
+	f.Add("fn f(x) { return “x” && .5 + ! }\nmodule A { a = 2  param w : [n:3,] }\nlayout l { mesh a = 2  shard b over a  shard b over a, (", 2, 7)
 	f.Add("layout l { shard a over b { ", 0, 20)
 	f.Fuzz(func(t *testing.T, src string, line, char int) {
 		s := &server{running: map[jsonrpc2.ID]context.CancelFunc{}, docs: map[string]*document{}, programs: map[string]*state{}}
@@ -102,7 +107,7 @@ func FuzzView(f *testing.F) {
 			t.Fatal(n.bug)
 		}
 		params, err := json.Marshal(map[string]any{"textDocument": map[string]any{"uri": d.uri}, "position": text.Position{Line: line, Character: char},
-			"range": text.Range{}, "newName": "renamed"})
+			"range": text.Range{End: text.Position{Line: 1 << 20}}, "newName": "renamed"})
 		if err != nil {
 			t.Fatal(err)
 		}

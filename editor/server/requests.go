@@ -39,10 +39,8 @@ var requests = map[string]request{
 	"textDocument/codeLens": with(false, func(_ context.Context, v *query.View, p protocol.DocumentParams) (any, error) {
 		return v.Lenses(p.TextDocument.URI), nil
 	}),
-	"codeLens/resolve": resolve,
-	"textDocument/codeAction": with(false, func(_ context.Context, v *query.View, p protocol.RangeParams) (any, error) {
-		return v.Actions(p.TextDocument.URI, p.Range), nil
-	}),
+	"codeLens/resolve":        resolve,
+	"textDocument/codeAction": actions,
 	"textDocument/semanticTokens/full": with(false, func(_ context.Context, v *query.View, _ protocol.DocumentParams) (any, error) {
 		return v.SemanticTokens(), nil
 	}),
@@ -98,6 +96,31 @@ func ofText(answer func(*document) (any, error)) request {
 	}
 }
 
+// actions are corrections of the mistakes at a range, and the layouts to show there.
+func actions(ctx context.Context, s *server, params json.RawMessage) (any, error) {
+	var p protocol.CodeActionParams
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, err
+	}
+	uri := p.TextDocument.URI
+	out := []protocol.CodeAction{}
+	if p.Wants(query.KindFix) {
+		v, err := s.mistaken(ctx, uri)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v.Fixes(p.Range)...)
+	}
+	if p.Wants(query.KindSource) {
+		v, err := s.view(ctx, uri, false)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v.Actions(uri, p.Range)...)
+	}
+	return out, nil
+}
+
 func initialize(_ context.Context, s *server, params json.RawMessage) (any, error) {
 	var p protocol.InitializeParams
 	if err := json.Unmarshal(params, &p); err != nil {
@@ -131,7 +154,7 @@ func initialize(_ context.Context, s *server, params json.RawMessage) (any, erro
 			"foldingRangeProvider":       true,
 			"documentFormattingProvider": true,
 			"inlayHintProvider":          true,
-			"codeActionProvider":         true,
+			"codeActionProvider":         map[string]any{"codeActionKinds": []string{query.KindFix, query.KindSource}},
 			"renameProvider":             map[string]any{"prepareProvider": true},
 			"codeLensProvider":           map[string]any{"resolveProvider": true},
 			"completionProvider":         map[string]any{"triggerCharacters": []string{".", "[", "("}},

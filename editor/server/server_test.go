@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"ptc/editor/protocol"
+	"ptc/editor/text"
 )
 
 // client is an editor at the other end of two pipes.
@@ -101,18 +103,26 @@ func (c *client) change(uri, text string, version int) {
 // shows waits until the diagnostics of a document are so many, and one says something.
 func (c *client) shows(uri string, n int, says string) {
 	c.t.Helper()
+	c.waits(uri, func(list []protocol.Diagnostic) bool {
+		return len(list) == n && (n == 0 || strings.Contains(list[0].Message, says))
+	})
+}
+
+// waits waits for diagnostics of a document.
+func (c *client) waits(uri string, ok func([]protocol.Diagnostic) bool) {
+	c.t.Helper()
 	limit := time.After(time.Minute)
 	for {
 		c.mu.Lock()
-		list, ok := c.told[uri]
+		list, told := c.told[uri]
 		c.mu.Unlock()
-		if ok && len(list) == n && (n == 0 || strings.Contains(list[0].Message, says)) {
+		if told && ok(list) {
 			return
 		}
 		select {
 		case <-c.news:
 		case <-limit:
-			c.t.Fatalf("%s has %v, want %d that say %q", uri, list, n, says)
+			c.t.Fatalf("%s has %v", uri, list)
 		}
 	}
 }
@@ -241,12 +251,74 @@ func TestImports(t *testing.T) {
 	c.shows(uri, 0, "")
 	c.change(uriPart, part, 3)
 	c.shows(uriPart, 0, "")
+	c.change(uriPart, strings.Replace(part, "over = n", "ovr = n", 1), 4)
+	c.shows(uriPart, 1, "did you mean `over`?")
+	var actions []protocol.CodeAction
+	c.must("textDocument/codeAction", map[string]any{"textDocument": map[string]any{"uri": uriPart}, "range": protocol.Range{Start: protocol.Position{Line: 3}, End: protocol.Position{Line: 4}}}, &actions)
+	if len(actions) != 1 || actions[0].Title != "Replace `ovr` with `over`" || len(actions[0].Edit.Changes[uriPart]) != 1 {
+		t.Errorf("%+v", actions)
+	}
+	c.change(uriPart, part, 5)
+	c.shows(uriPart, 0, "")
 	var e protocol.WorkspaceEdit
 	rename := at(t, uriPart, part, "Layer")
 	rename["newName"] = "Dense"
 	c.must("textDocument/rename", rename, &e)
 	if len(e.Changes[uri]) != 1 || len(e.Changes[uriPart]) != 1 {
 		t.Errorf("%v", e)
+	}
+	c.quit()
+}
+
+// TestFixes: a mistake of a file is corrected by the action that the editor is offered at it;
+// under the kinds that the editor asks for, and in a text that does not parse.
+func TestFixes(t *testing.T) {
+	c := start(t)
+	c.initialize()
+	uri, src := gpt(t)
+	c.open(uri, src)
+	c.shows(uri, 0, "")
+	version := 1
+	for _, x := range []struct{ from, to, says, title string }{
+		{"over = embed)\n    k", "over = embd)\n    k", "unknown axis `embd`", "Replace `embd` with `embed`"},
+		{"import std.nn\n", "", "unknown name `nn`", "Add `import std.nn`"},
+		{"shard batch over dp", "shrd batch over dp", "unknown word `shrd`", "Replace `shrd` with `shard`"},
+		{"h = x + attn", "h := x + attn", "found `:=`", "Replace `:=` with `=`"},
+	} {
+		wrong := strings.Replace(src, x.from, x.to, 1)
+		if wrong == src {
+			t.Fatalf("no %q", x.from)
+		}
+		version++
+		c.change(uri, wrong, version)
+		var told protocol.Diagnostic
+		c.waits(uri, func(list []protocol.Diagnostic) bool {
+			if len(list) == 0 || !strings.Contains(list[0].Message, x.says) {
+				return false
+			}
+			told = list[0]
+			return true
+		})
+		params := map[string]any{"textDocument": map[string]any{"uri": uri}, "range": told.Range, "context": map[string]any{"only": []string{"quickfix"}}}
+		var actions []protocol.CodeAction
+		c.must("textDocument/codeAction", params, &actions)
+		if len(actions) != 1 || actions[0].Title != x.title || actions[0].Kind != "quickfix" || !reflect.DeepEqual(actions[0].Diagnostics, []protocol.Diagnostic{told}) {
+			t.Fatalf("at %v: %+v", told, actions)
+		}
+		edits := actions[0].Edit.Changes[uri]
+		if len(edits) != 1 {
+			t.Fatalf("%+v", actions)
+		}
+		fixed := text.Apply(text.New(wrong), []text.Edit{{Range: &edits[0].Range, Text: edits[0].NewText}}).String
+		version++
+		c.change(uri, fixed, version)
+		c.shows(uri, 0, "")
+
+		params["context"] = map[string]any{"only": []string{"refactor"}}
+		c.must("textDocument/codeAction", params, &actions)
+		if len(actions) != 0 {
+			t.Errorf("asked for another kind: %+v", actions)
+		}
 	}
 	c.quit()
 }

@@ -1,8 +1,6 @@
 package wheel
 
 import (
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -56,41 +54,8 @@ func Make(p Project) (string, []byte, error) {
 	}
 	rows.WriteString(record + ",,\n")
 	// The specification asks for the folder .dist-info to be the archive's end.
-	data, err := pack(append(files, tree.File{Path: record, Mode: 0o644, Data: []byte(rows.String())}), info, p.Time)
+	data, err := append(files, tree.File{Path: record, Mode: 0o644, Data: []byte(rows.String())}).Zip(p.Time, info)
 	return about.name + "-" + version + "-" + tag + ".whl", data, err
-}
-
-func pack(files tree.Tree, info string, at time.Time) ([]byte, error) {
-	entries, err := files.Entries()
-	if err != nil {
-		return nil, err
-	}
-	// A zip archive has no time before 1980.
-	if first := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC); at.Before(first) {
-		at = first
-	}
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, last := range []bool{false, true} {
-		for _, f := range entries {
-			if f.Mode.IsDir() || strings.HasPrefix(f.Path, info) != last {
-				continue
-			}
-			h := &zip.FileHeader{Name: f.Path, Method: zip.Deflate, Modified: at.UTC()}
-			h.SetMode(f.Mode)
-			w, err := z.CreateHeader(h)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := w.Write(f.Data); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
 }
 
 // about is what of pyproject.toml a wheel says.
