@@ -3,12 +3,16 @@
 Models are those of "ptc new", on the reference.
 """
 
+import ast
 import datetime
+import inspect
 import io
 import json
+import operator
 import os
 import pathlib
 import pickle
+import re
 import signal
 import tempfile
 import threading
@@ -61,6 +65,37 @@ class Rule(unittest.TestCase):
             self.assertEqual(caught.exception.message, "unknown flag: --nonsense", name)
 
 
+class Documentation(unittest.TestCase):
+    def test_examples_name_functions_and_flags(self):
+        """Each call of an example takes parameters of its function, or flags of its command."""
+        root = pathlib.Path(ptc.__file__).parent
+        page = (root.parent.parent / "docs" / "python.md").read_text("utf-8")
+        examples = [e.split("```")[0] for e in page.split("```python\n")[1:]]
+        for source in sorted(root.glob("*.py")):
+            lines = [x.strip()[4:] for x in source.read_text("utf-8").splitlines() if x.strip().startswith((">>> ", "... "))]
+            examples.append("\n".join(lines))
+        seen = set()
+        for call in (n for e in examples for n in ast.walk(ast.parse(e)) if isinstance(n, ast.Call)):
+            name = ast.unparse(call.func)
+            if not re.fullmatch(r"ptc(\.\w+)+", name):
+                continue
+            seen.add(name[4:])
+            function = operator.attrgetter(name[4:])(ptc)
+            signature = inspect.signature(function)
+            signature.bind(*call.args, **{k.arg: k.value for k in call.keywords})
+            own = [p.name for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD]
+            given = [k.arg for k in call.keywords if k.arg not in own]
+            if given and function is not ptc.command:
+                text = ptc.command("help", *name[4:].rstrip("_").split("."))
+                for keyword in given:
+                    self.assertRegex(text, "--%s[ \\[]" % keyword.rstrip("_").replace("_", "-"), name)
+        for name in ptc.__all__:
+            if callable(getattr(ptc, name)) and not isinstance(getattr(ptc, name), type):
+                self.assertTrue(getattr(ptc, name).__doc__, name)
+                self.assertIn("`%s(" % name, page, name)
+        self.assertTrue({"run", "eval", "sample", "import_", "export", "data.prepare", "data.show", "report"} <= seen, seen)
+
+
 class Errors(unittest.TestCase):
     def test_a_mistake_in_a_source(self):
         text = pathlib.Path("p/model.ptl").read_text().replace("(seq, embed))", "(seq, embedd))")
@@ -97,7 +132,7 @@ class Errors(unittest.TestCase):
             e = caught.exception
             self.assertEqual((e.exit_code, e.code, e.position), (code, "", ""), str(e))
             self.assertIn(part, e.message)
-            self.assertNotIn("{", str(e))
+            self.assertNotIn('{"', str(e))
 
     def test_what_goes_well_may_warn(self):
         warned = json.dumps({"severity": "warning", "code": "", "message": "slow", "notes": []})
