@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import warnings
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -138,10 +139,18 @@ def check(exit_code: int, said: str) -> None:
     errors = [d for d in found if d.get("severity") == "error"]
     for d in found:
         if d not in errors:
-            warnings.warn(_line(d), Notice, stacklevel=4)
+            warn(_line(d))
     if exit_code:
         text = "\n".join(_line(d) for d in errors) or "\n".join(lines).strip() or "ptc ended with %d" % exit_code
         raise Error(text, exit_code, errors)
+
+
+def warn(text: str) -> None:
+    """Warns of a text, at the line that called this package."""
+    here, level, frame = os.path.dirname(__file__), 1, sys._getframe()
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, Notice, stacklevel=level)
 
 
 def _position(d: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import tempfile
-import warnings
 from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 from . import _call
@@ -158,4 +157,4 @@ def _finish(process: subprocess.Popen[str], latest: Dict[str, Event], running: L
             process.send_signal(signal.SIGINT)  # the second one ends it at once
         raise
     if process.returncode not in (0, 130):  # an exception is on its way already
-        warnings.warn("the run did not end well: exit code %d" % process.returncode, _call.Notice, stacklevel=3)
+        _call.warn("the run did not end well: exit code %d" % process.returncode)

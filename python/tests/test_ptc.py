@@ -136,8 +136,9 @@ class Errors(unittest.TestCase):
 
     def test_what_goes_well_may_warn(self):
         warned = json.dumps({"severity": "warning", "code": "", "message": "slow", "notes": []})
-        with self.assertWarnsRegex(ptc.Notice, "slow"):
+        with self.assertWarnsRegex(ptc.Notice, "slow") as caught:
             _call.check(0, warned + "\na line for people\n")
+        self.assertEqual(caught.filename, __file__)
         with self.assertRaises(ptc.Error) as caught, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _call.check(3, warned + "\nerror: as text\n")
