@@ -126,6 +126,23 @@ def interrupt(process: subprocess.Popen[str]) -> None:
 
 def check(exit_code: int, said: str) -> None:
     """Raises what went wrong, and warns of what a command that went well warned of."""
+    found, _ = _parts(said)
+    for d in found:
+        if d.get("severity") != "error":
+            warn(_line(d))
+    if exit_code:
+        raise failure(exit_code, said)
+
+
+def failure(exit_code: int, said: str) -> Error:
+    """The error that a command told, as JSON or, where it broke down, as text."""
+    found, lines = _parts(said)
+    errors = [d for d in found if d.get("severity") == "error"]
+    text = "\n".join(_line(d) for d in errors) or "\n".join(lines).strip() or "ptc ended with %d" % exit_code
+    return Error(text, exit_code, errors)
+
+
+def _parts(said: str) -> tuple[list[dict[str, Any]], list[str]]:
     found, lines = [], []
     for line in said.splitlines():
         try:
@@ -136,13 +153,7 @@ def check(exit_code: int, said: str) -> None:
             found.append(value)
         else:
             lines.append(line)
-    errors = [d for d in found if d.get("severity") == "error"]
-    for d in found:
-        if d not in errors:
-            warn(_line(d))
-    if exit_code:
-        text = "\n".join(_line(d) for d in errors) or "\n".join(lines).strip() or "ptc ended with %d" % exit_code
-        raise Error(text, exit_code, errors)
+    return found, lines
 
 
 def warn(text: str) -> None:

@@ -132,6 +132,9 @@ def _events(line: List[str], latest: Dict[str, Event], running: List[subprocess.
             finally:
                 if not whole:
                     _finish(process, latest, running)
+                    if process.returncode not in (0, 130):  # an exception is on its way already, so this is a warning
+                        said.seek(0)
+                        _call.warn("the run did not end well: %s" % _call.failure(process.returncode, said.read()))
                 running.clear()
         said.seek(0)
         _call.check(process.returncode, said.read())
@@ -156,5 +159,3 @@ def _finish(process: subprocess.Popen[str], latest: Dict[str, Event], running: L
         if process.poll() is None:
             process.send_signal(signal.SIGINT)  # the second one ends it at once
         raise
-    if process.returncode not in (0, 130):  # an exception is on its way already
-        _call.warn("the run did not end well: exit code %d" % process.returncode)

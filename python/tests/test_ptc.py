@@ -13,6 +13,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import signal
 import tempfile
 import threading
@@ -197,6 +198,14 @@ class Runs(unittest.TestCase):
         ):
             call(steps=1_000_000, checkpoint=name)
             self.assertTrue(os.path.exists(ptc.checkpoint(name)), name)
+
+    def test_a_failure_after_the_loop_is_a_warning(self):
+        with self.assertWarnsRegex(ptc.Notice, "(?s)did not end well: .*lost"):
+            for event in ptc.run(plan, steps=1_000_000, checkpoint="lost"):
+                if event["event"] == "step" and event["step"] > 3:
+                    shutil.rmtree("lost")
+                    pathlib.Path("lost").write_text("no folder")
+                    break
 
     def test_an_interrupt_saves(self):
         """A signal to Python, as Ctrl-C and a notebook's button send it, while it waits."""
