@@ -272,6 +272,16 @@ class Commands(unittest.TestCase):
         ptc.report(plan, "there.html")
         self.assertEqual(pathlib.Path("there.html").read_text("utf-8"), report.html)
 
+    def test_import_and_export(self):
+        folder = pathlib.Path(__file__).resolve().parents[2] / "bench" / "hf" / "testdata" / "llama"
+        self.assertEqual(ptc.import_(folder, "llama"), "llama")
+        llama = ptc.compile("llama/model.ptl", "llama.bin", target="ref", set={"batch": 2, "seq": 8})
+        with self.assertWarnsRegex(ptc.Notice, "no tokenizer is copied"):
+            os.rename("llama", "moved")
+            self.assertEqual(ptc.export("moved/init.safetensors", "same", plan=llama, dtype="f32"), "same")
+        ptc.import_("same", "again")
+        self.assertEqual(pathlib.Path("again/init.safetensors").read_bytes(), pathlib.Path("moved/init.safetensors").read_bytes())
+
     def test_ports(self):
         ported = ptc.compile("p/model.ptl", "ported.bin", target="ref", set={**SMALL, "corpus": os.path.abspath("*.txt")}, port=["lr"])
         ptc.run(ported, steps=1, set={"lr": 0.5}, log=["json:ran \u00e9.jsonl"], on_step=lambda e: None)
