@@ -62,6 +62,7 @@ test: ## install what is needed, then all checks and all tests
 	@$(MAKE) --no-print-directory check
 	@bin/ptc doctor --require llvm >/dev/null 2>&1 || { export PTC_LLVM=none; echo "make test: no libLLVM, so the tests of native code are left out"; }; \
 	bin/ptc doctor --require mpi >/dev/null 2>&1 || { export PTC_MPI=none; echo "make test: no MPI, so the tests of several processes are left out"; }; \
+	command -v python3 >/dev/null || { export PTC_PYTHON=none; echo "make test: no python3, so the tests of the Python package are left out"; }; \
 	export PTC_VERIFY_EACH=1 GOGC=400; \
 	echo "PTC_VERIFY_EACH=1 GOGC=400 $(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
 

@@ -171,7 +171,7 @@ func (r *release) debs() error {
 }
 
 func (r *release) wheels() error {
-	module, err := tree.Read(filepath.Join(r.Root, "python"), "ptc/*.py")
+	module, err := tree.Read(filepath.Join(r.Root, "python"), "ptc/*.py", "ptc/py.typed")
 	if err != nil {
 		return err
 	}

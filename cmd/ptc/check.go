@@ -33,7 +33,6 @@ says how much; --ignore-memory goes on all the same.`,
 	}
 	f.add(cmd)
 	f.addPorts(cmd)
-	a.diagnosticsFlag(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&ignore, "ignore-memory", false, "check sizes that need more memory than there is")
 	return cmd

@@ -56,7 +56,6 @@ Passes, in order, for --print-after and as names of dumps:
 		RunE:              func(_ *cobra.Command, args []string) error { return a.compile(args[0], &f) },
 	}
 	f.sourceFlags.add(cmd)
-	a.diagnosticsFlag(cmd)
 	fl := cmd.Flags()
 	fl.StringVarP(&f.output, "output", "o", "", "write the plan to `PLAN` (default FILE's name with .bin, in the current folder)")
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")

@@ -138,16 +138,16 @@ func newDataShow(a *app) *cobra.Command {
   ptc data show talks --examples 3 --json`,
 		Args: oneOrMore("FILES"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if examples != 0 || asJSON {
+			if examples != 0 {
 				if examples < 1 || examples > maxExamples {
-					return usagef("--examples is from 1 to %d, and --json is for examples", maxExamples)
+					return usagef("--examples is from 1 to %d", maxExamples)
 				}
 				return a.showExamples(args, tok, from, examples, asJSON)
 			}
 			if from < 0 || count < 1 || count > 1<<20 {
 				return usagef("--from is at least 0, --count from 1 to %d", 1<<20)
 			}
-			return a.showData(args, tok, dtype, from, count)
+			return a.showData(args, tok, dtype, from, count, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -155,7 +155,7 @@ func newDataShow(a *app) *cobra.Command {
 	f.Int64Var(&from, "from", 0, "begin with token `N`")
 	f.Int64Var(&count, "count", 64, "show `N` tokens")
 	f.Int64Var(&examples, "examples", 0, "show `N` conversations from number --from on, and what is to be predicted")
-	f.BoolVar(&asJSON, "json", false, "write the examples as an object of JSON, with -1 for what is no target")
+	f.BoolVar(&asJSON, "json", false, "print JSON; of examples, -1 is what is no target")
 	f.StringVar(&dtype, "dtype", "auto", "what a token of a file without a header is: `TYPE` auto, u16, u32, …")
 	return cmd
 }
@@ -168,18 +168,34 @@ func tokenizerError(path string, err error) error {
 	return fmt.Errorf("the tokenizer cannot be used: %w", err)
 }
 
-func (a *app) showData(files []string, tok, dtype string, from, count int64) error {
+// shownTokens is what `ptc data show --json` says.
+type shownTokens struct {
+	Total  int64   `json:"total"`
+	From   int64   `json:"from"`
+	Tokens []int32 `json:"tokens"`
+	Text   *string `json:"text,omitempty"`
+}
+
+func (a *app) showData(files []string, tok, dtype string, from, count int64, asJSON bool) error {
 	ids, total, err := data.ReadTokens(files, dtype, from, count)
 	if err != nil {
 		return fileError(err)
 	}
-	text := fmt.Sprintf("%s; from %d on:\n%v\n", units.Count(total, "token"), from, ids)
+	shown := shownTokens{Total: total, From: from, Tokens: ids}
 	if tok != "" {
 		t, err := tokenizer.Open(tok)
 		if err != nil {
 			return fileError(tokenizerError(tok, err))
 		}
-		text += fmt.Sprintf("%q\n", t.Decode(ids))
+		text := string(t.Decode(ids))
+		shown.Text = &text
+	}
+	if asJSON {
+		return a.printJSON(shown)
+	}
+	text := fmt.Sprintf("%s; from %d on:\n%v\n", units.Count(total, "token"), from, ids)
+	if shown.Text != nil {
+		text += fmt.Sprintf("%q\n", *shown.Text)
 	}
 	return a.print(text)
 }

@@ -23,10 +23,10 @@ func newTelling() telling {
 		color: choice{value: "auto", words: []string{"auto", "always", "never"}}}
 }
 
-// diagnosticsFlag is for the commands that read sources.
-func (a *app) diagnosticsFlag(cmd *cobra.Command) {
-	cmd.Flags().Var(&a.telling.format, "diagnostics", "tell what is wrong as text, as json (an object on each line),\nor as `sarif` (one document of SARIF 2.1.0)")
-	complete(cmd, "diagnostics", func([]string) []string { return a.telling.format.words })
+// diagnosticsFlag is for every command: each can fail, and programs start all of them.
+func (a *app) diagnosticsFlag(root *cobra.Command) {
+	root.PersistentFlags().Var(&a.telling.format, "diagnostics", "tell what is wrong as text, as json (an object on each line),\nor as `sarif` (one document of SARIF 2.1.0)")
+	complete(root, "diagnostics", func([]string) []string { return a.telling.format.words })
 }
 
 // forPeople says whether messages are text.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"ptc/runtime/data"
 )
 
@@ -14,6 +16,22 @@ import std.optim import std.data config { batch = 2 inp = 3 }
 model M { /* ä */ param w : [inp] ~ zeros  fn apply(x: [batch, inp]) -> [batch] { return y + z } }
 train M { loss = mean(M(x)) optimizer = optim.SGD(lr = 0.1) data = data.synthetic(from = inp, to = inp) }
 `
+
+// TestEveryCommandTellsPrograms: whatever the command is, a mistake in its command line is an object too.
+func TestEveryCommandTellsPrograms(t *testing.T) {
+	var check func(cmd *cobra.Command, path ...string)
+	check = func(cmd *cobra.Command, path ...string) {
+		r := ptc(t, append([]string{"--diagnostics=json"}, append(path, "--nonsense")...)...)
+		var x told
+		if err := json.Unmarshal([]byte(r.err), &x); err != nil || r.code != exitUsage || x.Severity != "error" || x.Message != "unknown flag: --nonsense" {
+			t.Errorf("%v: exit code %d (%v)\n%s", path, r.code, err, r.err)
+		}
+		for _, c := range cmd.Commands() {
+			check(c, append(path[:len(path):len(path)], c.Name())...)
+		}
+	}
+	check(newRoot(&app{}))
+}
 
 // TestDiagnosticsAsJSON: an object on each line, with the range in bytes.
 func TestDiagnosticsAsJSON(t *testing.T) {

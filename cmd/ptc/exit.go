@@ -104,6 +104,10 @@ func (a *app) report(cmd *cobra.Command, err error, args []string) int {
 	}
 	switch f.code {
 	case exitUsage:
+		if !a.telling.forPeople() {
+			a.message("error", f.err.Error())
+			break
+		}
 		fmt.Fprintf(a.err, "error: %s\n\nusage: %s\nSee \"%s --help\".\n", f.err, cmd.UseLine(), cmd.CommandPath())
 	case exitBug:
 		a.reportBug(f.err.Error(), nil, args)

@@ -98,7 +98,7 @@ func (a *app) export(path string, f *exportFlags) error {
 		return fileError(err)
 	}
 	for _, k := range unsaid {
-		fmt.Fprintf(a.err, "note: the names of %s do not say what %s is, and %s of transformers takes %s\n", n.Family, k.Key, k.Class, k.Value)
+		a.message("note", fmt.Sprintf("the names of %s do not say what %s is, and %s of transformers takes %s", n.Family, k.Key, k.Class, k.Value))
 	}
 	src, closeSource, err := openSource(path)
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *app) origin(plan *program.Plan) string {
 		if isFolder(kv.Value) {
 			return kv.Value
 		}
-		fmt.Fprintf(a.err, "note: the folder %s, from which the model was imported, is not here: no tokenizer is copied; --like names another\n", kv.Value)
+		a.message("note", fmt.Sprintf("the folder %s, from which the model was imported, is not here: no tokenizer is copied; --like names another", kv.Value))
 	}
 	return ""
 }

@@ -47,7 +47,6 @@ A file with a mistake in its syntax is left as it is.`,
 			return nil
 		},
 	}
-	a.diagnosticsFlag(cmd)
 	cmd.Flags().BoolVar(&check, "check", false, "change nothing; list the files that would change, and exit with 1 if there are any")
 	cmd.Flags().BoolVar(&diff, "diff", false, "change nothing; print the differences")
 	return cmd

@@ -90,6 +90,7 @@ is wrong is an error of "ptc compile", with the source line.`,
 	a.telling = newTelling()
 	root.PersistentFlags().Var(&a.telling.color, "color", "color messages: `auto`, always or never")
 	complete(root, "color", func([]string) []string { return a.telling.color.words })
+	a.diagnosticsFlag(root)
 	for _, g := range commands(a) {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.cmds {

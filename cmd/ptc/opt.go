@@ -42,7 +42,6 @@ Passes, with the level of the IR that they take and leave:
 			return a.writeFile(output, []byte(text))
 		},
 	}
-	a.diagnosticsFlag(cmd)
 	cmd.Flags().StringSliceVar(&passes, "passes", nil, "run these `passes`, separated by commas")
 	cmd.Flags().StringVarP(&output, "output", "o", stdio, "write to `FILE`")
 	cmd.Flags().StringVar(&target, "target", "", "decide for `TARGET` (default as ptc compile)")

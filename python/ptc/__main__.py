@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ._command import binary
+from ._call import binary
 
 
 def main():

@@ -33,6 +33,12 @@ def train():
             break
     assert os.path.exists(ptc.checkpoint("seen")), "what was trained is not saved"
 
+    ptc.run(plan, steps=3, checkpoint="called", on_step=lambda step: step["step"] < 2, progress=True)
+    assert ptc.eval(plan, checkpoint="called")["loss"] > 0
+    assert len(ptc.sample(plan, "a text of some lines", checkpoint="called", max_tokens=2)["tokens"]) == 2
+    assert "srcdoc" in ptc.report(plan)._repr_html_()
+    assert os.path.exists(os.path.join(os.path.dirname(ptc.__file__), "py.typed")), "type checkers do not read the hints"
+
     ported = ptc.compile("p/model.ptl", "ported.bin", target="ref", set=SMALL, port=["lr"])
     logs = ["csv:run \u00e9.csv", "json:run.jsonl"]
     last = list(ptc.run(ported, steps=2, set={"lr": 0.5}, log=logs))[-1]
@@ -44,11 +50,11 @@ def train():
     with open("wrong.ptl", "w") as file:
         file.write(open("p/model.ptl").read().replace("(seq, embed))", "(seq, embedd))"))
     error = refused(lambda: ptc.compile("wrong.ptl", target="ref", set=SMALL))
-    assert error.code == 1 and error.diagnostics[0]["code"] == "E0203" and error.diagnostics[0]["line"] > 1, error.diagnostics
+    assert error.exit_code == 1 and error.code == "E0203" and error.line > 1 and error.file == "wrong.ptl", error.diagnostics
     assert "unknown axis" in str(error), error
     assert not os.path.exists("wrong.bin")
     error = refused(lambda: list(ptc.run("none.bin")))
-    assert error.code == 3 and "none.bin" in str(error), error
+    assert error.exit_code == 3 and "none.bin" in str(error), error
 
 
 def read():

@@ -28,7 +28,7 @@ var groups = []struct {
 	title string
 	pages []string
 }{
-	{"Use", []string{"README.md", "docs/language.md", "docs/data.md", "docs/weights.md", "docs/sampling.md", "docs/report.md", "docs/clusters.md", "docs/editors.md", "docs/releases.md", "docs/compatibility.md"}},
+	{"Use", []string{"README.md", "docs/language.md", "docs/data.md", "docs/weights.md", "docs/sampling.md", "docs/report.md", "docs/clusters.md", "docs/editors.md", "docs/python.md", "docs/releases.md", "docs/compatibility.md"}},
 	{"How it works", []string{"docs/architecture.md", "docs/ir.md", "docs/parallel.md", "docs/memory.md", "docs/numerics.md", "docs/kernels.md", "docs/runtime.md", "docs/proofs.md", "docs/performance.md"}},
 	{"More", []string{"docs/packages.md", "docs/dependencies.md", "docs/next.md"}},
 }

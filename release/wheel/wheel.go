@@ -14,7 +14,7 @@ import (
 // Project is what a wheel is made of.
 type Project struct {
 	Text     []byte    // pyproject.toml
-	Module   tree.Tree // ptc/*.py
+	Module   tree.Tree // ptc/*.py, ptc/py.typed
 	Binary   []byte
 	Arch     string
 	Version  string

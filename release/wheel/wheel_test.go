@@ -72,7 +72,7 @@ func sample(t *testing.T, arch string) Project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := tree.Read("../../python", "ptc/*.py")
+	module, err := tree.Read("../../python", "ptc/*.py", "ptc/py.typed")
 	if err != nil {
 		t.Fatal(err)
 	}
