@@ -163,11 +163,7 @@ func (c *Checker) rounded(index int, name string, m *ir.Module, exact Outcome) e
 		return err
 	}
 	if !row.OK && m.Level >= ir.Local && m.Devices() > 1 {
-		parts, err := newSpread(m, c.written)
-		if err == nil {
-			err = parts.explain(&row, c.in, exact, got)
-		}
-		if err != nil {
+		if err := c.spread.of(m).explain(&row, c.in, exact, got); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"math"
 	"math/bits"
 
@@ -53,6 +54,18 @@ func newSpread(m *ir.Module, written map[ir.DType]bool) (*spread, error) {
 		}
 	}
 	return s, nil
+}
+
+// of is the spread of another module with the digits that are asked for here: what m rounds to without
+// being asked is beyond it.
+func (s *spread) of(m *ir.Module) *spread {
+	digits := maps.Clone(s.digits)
+	for d := range narrow(m) {
+		if _, known := digits[d]; !known {
+			digits[d] = digitsOf(ir.F32)
+		}
+	}
+	return &spread{m: m, digits: digits, squares: map[string]map[Key]float64{}}
 }
 
 // digitsOf are the binary digits of d's significand, with the leading one.
