@@ -64,7 +64,7 @@ test: ## install what is needed, then all checks and all tests
 	bin/ptc doctor --require mpi >/dev/null 2>&1 || { export PTC_MPI=none; echo "make test: no MPI, so the tests of several processes are left out"; }; \
 	command -v python3 >/dev/null || { export PTC_PYTHON=none; echo "make test: no python3, so the tests of the Python package are left out"; }; \
 	export PTC_VERIFY_EACH=1 GOGC=400; \
-	echo "PTC_VERIFY_EACH=1 GOGC=400 $(GO) test -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -timeout $(TEST_TIMEOUT) ./...
+	echo "PTC_VERIFY_EACH=1 GOGC=400 $(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./..."; $(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./...
 
 # The detector is a C library. It does not see what native code reads and writes.
 RACED := ./runtime/comm/local ./runtime/cuda/... ./runtime/device/... ./runtime/exec ./runtime/native ./runtime/program ./runtime/train
@@ -166,7 +166,7 @@ gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside P
 .PHONY: matrix
 matrix: ## train every example under every layout of bench/matrix, and compare
 	$(GO) test ./bench/matrix -run '^TestLayouts' -all -v -timeout 0
-	$(GO) test ./compiler -run '^(TestOffloadIsExact|TestMutants|TestAttentionKinds|TestLossInChunks)$$' -slow -timeout 0
+	$(GO) test ./compiler -run '^(TestOffloadIsExact|TestMutants|TestAttentionKinds|TestLossInChunks|TestRingsAreKernels|TestKernels)$$' -slow -timeout 0
 	$(GO) test ./passes -slow -timeout 0
 
 .PHONY: fake

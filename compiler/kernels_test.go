@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand"
@@ -26,7 +27,8 @@ var small = map[string][]string{
 }
 
 // TestKernels runs every instruction of every example natively and by the
-// reference evaluator from the same memory, and compares what it wrote.
+// reference evaluator from the same memory, and compares what it wrote. For the least target it is one
+// example, and with -slow all.
 func TestKernels(t *testing.T) {
 	lib, err := llvm.Load()
 	if err != nil {
@@ -44,6 +46,9 @@ func TestKernels(t *testing.T) {
 			seen[to.Name()] = true
 		}
 		for _, name := range []string{"mlp", "gpt", "llama", "moe"} {
+			if whole := flag.Lookup("slow"); target == "cpu:x86-64-v2" && name != "gpt" && whole.Value.String() != "true" {
+				continue
+			}
 			t.Run(target+" "+name, func(t *testing.T) { compareKernels(t, name, target, small[name]) })
 		}
 	}
