@@ -124,7 +124,7 @@ func (a *assembler) meta() {
 	if t := m.MetaTerm("train"); t != nil {
 		p.Data.Steps, p.Data.Epochs, p.Data.EvalEvery = t.Args.Int("steps", 0), t.Args.Int("epochs", 0), t.Args.Int("eval_every", 0)
 		for _, s := range t.Args.Terms("stop") {
-			p.Data.Stop = &program.Stop{On: s.Args.Text("on"), Most: s.Args.Text("best") == "max", Patience: s.Args.Int("patience", 1), Least: s.Args.Float("least", 0)}
+			p.Data.Stop = &program.Stop{On: s.Args.Text("on"), Most: s.Args.Bool("highest"), Patience: s.Args.Int("patience", 1), Least: s.Args.Float("least", 0)}
 		}
 	}
 	p.Data.Averages = averages(m)

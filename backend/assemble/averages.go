@@ -21,7 +21,7 @@ func averages(m *ir.Module) []program.Average {
 		a := program.Average{Name: r.Args.Text("of"), Rows: int(r.Args.Int("rows", 1))}
 		for _, x := range r.Args.Terms("terms") {
 			a.Terms = append(a.Terms, program.AverageTerm{Sum: x.Args.Text("sum"), Weight: x.Args.Text("weight"),
-				Floor: x.Args.Float("floor", 0), Plus: x.Args.Float("plus", 0), Zero: x.Args.Bool("zero"), Related: x.Args.Text("related")})
+				Floor: x.Args.Float("at_least", 0), Plus: x.Args.Float("plus", 0), Zero: x.Args.Bool("zero"), Related: x.Args.Text("related")})
 		}
 		if a.Name == "" {
 			out[0] = a

@@ -72,7 +72,7 @@ func (l *Lowerer) rule(fb *eval.Builder, m measured, x *average.Average) *ir.Ter
 		for _, n := range []struct {
 			key string
 			v   float64
-		}{{"floor", term.Floor}, {"plus", term.Plus}} {
+		}{{"at_least", term.Floor}, {"plus", term.Plus}} {
 			if n.v != 0 {
 				attrs = attrs.With(n.key, ir.Float(n.v))
 			}

@@ -80,7 +80,7 @@ func (t *Block) watched(f *eval.Frame, x *syntax.Stop, said map[string]*syntax.E
 	if e := said["best"]; e != nil {
 		switch w := wordOf(e.Value); w {
 		case "max", "min":
-			out = out.With("best", ir.Name(w))
+			out = out.With("highest", ir.BoolVal(w == "max"))
 		default:
 			f.Wants("E0515", e.Value, "`max` or `min`", "", "`best` says whether a large number is good, or a small one")
 		}
