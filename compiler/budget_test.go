@@ -76,8 +76,7 @@ func underBudget(t *testing.T, source, layout string, set []string, budget int64
 // compareBudgets takes fractions of what is kept without a budget. What is chosen for
 // repeated blocks, written once, is as good as what is chosen for each of them: equal
 // where they are few, and a few percent of one step of a block away where they are many.
-// It is hardly better, which would mean that something was not counted: what differs leaves its stack
-// and the others stay in theirs, whose step takes less memory than that of blocks written out.
+// It is at most 1% better, as both are found by trials; more would mean that something was not counted.
 func compareBudgets(t *testing.T, name, source, layout string, set []string) (equal, all int) {
 	t.Helper()
 	most := underBudget(t, source, layout, set, 1<<50, false)
@@ -93,7 +92,7 @@ func compareBudgets(t *testing.T, name, source, layout string, set []string) (eq
 			equal++
 		case got.refused == "" && want.refused != "":
 			t.Errorf("%s: %.2f: fits; written out: %s", name, part, want.refused)
-		case got.refused == "" && got.flops < 0.98*want.flops:
+		case got.refused == "" && got.flops < 0.99*want.flops:
 			t.Errorf("%s: %.2f: %.4g FLOP are rematerialized, written out %.4g", name, part, got.flops, want.flops)
 		default:
 			t.Logf("%s: %.2f: %+v, written out %+v", name, part, got, want)

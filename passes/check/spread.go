@@ -56,8 +56,8 @@ func newSpread(m *ir.Module, written map[ir.DType]bool) (*spread, error) {
 	return s, nil
 }
 
-// of is the spread of another module with the digits that are asked for here: what m rounds to without
-// being asked is beyond it.
+// of is the spread of another module with the digits that are asked for here: a dtype that nobody asked
+// for is beyond it. That m rounds more values to one that was asked for is within it.
 func (s *spread) of(m *ir.Module) *spread {
 	digits := maps.Clone(s.digits)
 	for d := range narrow(m) {
