@@ -15,6 +15,7 @@ import (
 	"ptc/compiler"
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/op"
 	"ptc/passes/check"
 	"ptc/passes/pass"
 )
@@ -173,5 +174,34 @@ func TestCoarserRoundingIsSeen(t *testing.T) {
 	s.planned = eight.planned
 	if narrow.hold(s, &coarser); coarser.Err != nil || len(coarser.Diffs) == 0 {
 		t.Errorf("products of eight bits pass for bf16: %v", coarser.Err)
+	}
+}
+
+// TestRoundedSumsAreSeen: that devices round their parts of sums to bf16 explains nothing of a plan
+// that rounds a whole sum, its loss, to it.
+func TestRoundedSumsAreSeen(t *testing.T) {
+	c := New(4).Smooth()
+	c.l.directives = append(slices.Clone(c.l.directives), "precision { compute = bf16 }")
+	s, err := c.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range s.planned.Funcs {
+		for i, r := range f.Results {
+			if r.Role != ir.RoleLoss {
+				continue
+			}
+			wide := r.Value.Type
+			narrow := wide
+			narrow.DType = ir.BF16
+			down := f.NewOp(op.Cast, []*ir.Value{r.Value}, nil, narrow)
+			up := f.NewOp(op.Cast, []*ir.Value{down.Results[0]}, nil, wide)
+			f.Ops = append(f.Ops, down, up)
+			f.Results[i].Value = up.Results[0]
+		}
+	}
+	var r Result
+	if c.hold(s, &r); r.Err != nil || len(r.Diffs) == 0 {
+		t.Errorf("a loss in bf16 passes: %v", r.Err)
 	}
 }
