@@ -90,6 +90,9 @@ func compileWith(bin string, e entry, source, plan string, more ...string) strin
 	if e.layout != "" {
 		args = append(args, "--layout", e.layout)
 	}
+	if e.imports != "" {
+		args = append(args, "--imports-below", e.imports)
+	}
 	for _, s := range e.set {
 		args = append(args, "--set", s)
 	}

@@ -14,12 +14,13 @@ import (
 
 // entry is one compilation of the corpus.
 type entry struct {
-	name   string
-	source string   // the text of the .ptl file
-	file   string   // where that text is, if it imports its neighbours
-	set    []string // name=value
-	layout string   // empty for the file's first
-	target string
+	name    string
+	source  string // the text of the .ptl file
+	file    string // where that text is, if it imports others, which are below the folder imports
+	imports string
+	set     []string // name=value
+	layout  string   // empty for the file's first
+	target  string
 }
 
 // targets are compared in turn over the rows of the matrix, so that each layout has some target and
@@ -71,7 +72,7 @@ func examples(root string, _ bool) (out []entry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, entry{name: "examples/layouts/" + filepath.Base(file), source: string(text), file: file, target: "cuda:sm_90a"})
+		out = append(out, entry{name: "examples/layouts/" + filepath.Base(file), source: string(text), file: file, imports: filepath.Join(root, "examples"), target: "cuda:sm_90a"})
 	}
 	return out, nil
 }
