@@ -22,6 +22,7 @@ type exportFlags struct {
 	plan, out, like, base string
 	format, dtype         choice
 	shard                 string
+	bare                  bool // without the tokenizer
 }
 
 const exportLong = `Write parameters as other programs read them.
@@ -33,7 +34,8 @@ it has that of the block ` + "`names`" + ` of the model's source, which each mod
 --format hf writes a folder for from_pretrained of transformers: config.json, and
 model.safetensors, or shards of at most --max-shard-size with their index. The files of the
 tokenizer are copied from the folder that "ptc import" wrote, or from --like. --format gguf
-writes a file for llama.cpp with the model's sizes and tensors, and without a tokenizer.
+writes a file for llama.cpp with the model's sizes, tensors, and tokenizer, unless
+--no-tokenizer is given.
 --format peft writes the low-rank adapters alone, a folder for PeftModel.from_pretrained, of
 the model that --base names.
 
@@ -59,6 +61,7 @@ func newExport(a *app) *cobra.Command {
 	fl.StringVar(&f.like, "like", "", "take the tokenizer from the folder `DIR` (default the one that was imported)")
 	fl.StringVar(&f.base, "base", "", "with --format peft: the folder or the name `MODEL` of what the adapters are of (default that of config.json)")
 	fl.Var(&f.format, "format", "write for transformers, `hf`, for llama.cpp, gguf, or the adapters alone, peft")
+	fl.BoolVar(&f.bare, "no-tokenizer", false, "with --format gguf: leave the tokenizer out")
 	fl.Var(&f.dtype, "dtype", "round elements to `f32`, bf16 or f16 (default as they are)")
 	fl.StringVar(&f.shard, "max-shard-size", "", "begin a new file after `SIZE`, such as 2GB (default 5GiB)")
 	complete(cmd, "format", func([]string) []string { return f.format.words })
@@ -127,7 +130,13 @@ func (a *app) export(path string, f *exportFlags) error {
 		o.Origin = a.origin(plan)
 	}
 	if f.format.value == "gguf" {
-		err = weights.ExportGGUF(src, n, f.out, o)
+		if f.bare {
+			o.Origin = ""
+		}
+		tokens := false
+		if tokens, err = weights.ExportGGUF(src, n, namesFor(plan.Names, "hf"), f.out, o); err == nil && !tokens && !f.bare {
+			a.message("note", fmt.Sprintf("%s has no tokenizer: there is none in the folder that was imported; --like names another", f.out))
+		}
 	} else {
 		err = weights.Export(src, n, f.out, o)
 	}

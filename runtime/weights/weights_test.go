@@ -328,7 +328,7 @@ func TestGGUF(t *testing.T) {
 	n := names()
 	n.Keys = []program.Key{{Names: []string{"a"}, Value: "7"}, {Names: []string{"b"}, Value: "0.5"}, {Names: []string{"c"}, Value: "true"}}
 	out := filepath.Join(dir, "m.gguf")
-	if err := ExportGGUF(src, n, out, Options{}); err != nil {
+	if _, err := ExportGGUF(src, n, nil, out, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(out)
