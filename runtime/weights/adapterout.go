@@ -114,7 +114,7 @@ func lowRanks(src Source, p *program.Plan, n *program.Names, to dtype.DType) ([]
 		}
 		out = append(out, *l)
 	}
-	for path := range all {
+	for _, path := range sortedKeys(all) {
 		if !used[path] {
 			return nil, fmt.Errorf("%s has an adapter, and no tensor of the family %s is of it", path, n.Family)
 		}

@@ -241,7 +241,8 @@ func (v *vocab) ofJSON(j *tokenizerJSON) error {
 		v.model = "llama"
 	}
 	most := int64(-1)
-	for t, id := range byText {
+	for _, t := range sortedKeys(byText) {
+		id := byText[t]
 		if id < 0 || id >= maxVocabTokens {
 			return fmt.Errorf("the token %q has the number %d", t, id)
 		}
@@ -292,7 +293,8 @@ func (v *vocab) score(j *tokenizerJSON, ids map[string]int64) error {
 	for _, a := range j.Added {
 		added[a.Content] = true
 	}
-	for t, id := range ids {
+	for _, t := range sortedKeys(ids) {
+		id := ids[t]
 		v.scores[id] = addedScore
 		if r, ok := rank[t]; ok {
 			v.scores[id] = -float32(r)
