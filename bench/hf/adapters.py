@@ -117,7 +117,7 @@ def check(binary, folder, work):
     name = folder.name
     config = json.loads((folder / "config.json").read_text())
     family, kind = config["model_type"], config["architectures"][0]
-    model = work / f"{name}-model"
+    model = work / f"{name}-base"
     ptc(binary, "import", folder, "-o", model)
     targets, on = TARGETS.get(family, DENSE)
     every = {"gemma2": "pairs.**"}.get(family, "blocks.**")
