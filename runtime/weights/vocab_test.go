@@ -2,10 +2,13 @@ package weights
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ptc/runtime/program"
 )
 
 const tokenizerTests = "../tokenizer/testdata/"
@@ -110,5 +113,23 @@ func TestScores(t *testing.T) {
 	other := strings.Replace(string(cut), `{1,3}`, `{1,2}`, 1)
 	if _, err := readVocab(folderWith(t, map[string]string{"tokenizer.json": other}), nil, 900); err == nil || !strings.Contains(err.Error(), "cuts text in a way") {
 		t.Error(err)
+	}
+}
+
+// TestStretch: short waves stay, long ones are divided by the factor, and one between them by what both make of it.
+func TestStretch(t *testing.T) {
+	key := func(name, value string) program.Key {
+		return program.Key{Names: []string{name, "rope_parameters." + name}, Value: value}
+	}
+	n := &program.Names{Keys: []program.Key{key("head_dim", "6"), key("rope_theta", "1000.0"), key("factor", "8"), key("low_freq_factor", "1"),
+		key("high_freq_factor", "4"), key("original_max_position_embeddings", "128"), key("rope_type", `"llama3"`)}}
+	// Waves of 2π, 20π and 200π, of which the second is 62.8: it turns 2.037 times in 128, so that (2.037 - 1) / 3 of it stays.
+	got := stretch(n)
+	if len(got) != 3 || got[0] != 1 || math.Abs(got[1]-2.3383) > 1e-3 || got[2] != 8 {
+		t.Errorf("%v", got)
+	}
+	n.Keys[len(n.Keys)-1].Value = `"default"`
+	if stretch(n) != nil || stretch(nil) != nil {
+		t.Error("rope that is not stretched has factors")
 	}
 }
