@@ -117,17 +117,17 @@ func (g *gpu) module() *ptx.Module { return &ptx.Module{Version: g.PTX, Target: 
 
 // put adds an entry, and raises the version where the entry takes it.
 func (g *gpu) put(m *ptx.Module, e *ptx.Entry) {
-	if multipliesEighths(e) {
-		m.Version = eighthsPTX
+	if usesFP8MMA(e) {
+		m.Version = fp8PTX
 	}
 	m.Entries = append(m.Entries, e)
 }
 
-// eighthsPTX is the version of the language from which on warps multiply floats of eight bits ("PTX ISA", mma); others
+// fp8PTX is the version of the language from which on warps multiply floats of eight bits ("PTX ISA", mma); others
 // keep the older one, which more drivers know.
-const eighthsPTX = "8.4"
+const fp8PTX = "8.4"
 
-func multipliesEighths(e *ptx.Entry) bool {
+func usesFP8MMA(e *ptx.Entry) bool {
 	return slices.ContainsFunc(e.Body, func(s ptx.Stmt) bool { return strings.HasPrefix(s.Op, "mma.sync.aligned.m16n8k32.") })
 }
 
@@ -143,13 +143,13 @@ func maps(all []lower.Map) []program.TensorMap {
 
 func (g *gpu) roof() *program.Roof {
 	r := g.Roof
-	eighths := r.FP8
-	if !g.Eighths { // they are multiplied as bf16
-		eighths = r.Half
+	fp8 := r.FP8
+	if !g.FP8 { // they are multiplied as bf16
+		fp8 = r.Half
 	}
 	out := &program.Roof{Device: r.Device, Bytes: r.Bytes, Rates: []program.Rate{
 		{DType: "f32", Flops: r.F32}, {DType: "bf16", Flops: r.Half}, {DType: "f16", Flops: r.Half},
-		{DType: "f8e4m3", Flops: eighths}, {DType: "f8e5m2", Flops: eighths}}}
+		{DType: "f8e4m3", Flops: fp8}, {DType: "f8e5m2", Flops: fp8}}}
 	return out
 }
 
@@ -207,7 +207,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
+	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
 	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
@@ -253,8 +253,8 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 
 // features are what lowering has to know of t.
 func features(t target.Target) (all []lower.Feature) {
-	if t.Eighths {
-		all = append(all, lower.Eighths)
+	if t.FP8 {
+		all = append(all, lower.FP8)
 	}
 	return all
 }

@@ -23,7 +23,7 @@ type GPU struct {
 	Groups     bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
 	Tensor     bool  // copies of tiles by one thread
 	Section    bool  // the product shares its launch with others, for which blocks of a size that fills a multiprocessor leave none
-	Eighths    bool  // matrix instructions of floats of eight bits
+	FP8        bool  // matrix instructions of floats of eight bits
 	Clusters   bool  // blocks that reach each other's shared memory
 	Shared     int64 // bytes of shared memory that a block may have; 0 if that is not known
 	Processors int64 // multiprocessors; 0 if that is not known

@@ -43,7 +43,7 @@ type Plan struct {
 	Zero               int
 	Recompute          string // modules or auto
 	Ring               bool   // attention over CP; otherwise keys and values are gathered
-	Eighths            bool   // products of eight bits
+	FP8                bool   // products of eight bits
 	Half               bool   // computes and keeps parameters in f16, with a scaled loss, not in bf16
 }
 
@@ -136,7 +136,7 @@ func (r *Recipe) Layout() string {
 		add("recompute %s", r.Recompute)
 	}
 	products := ""
-	if r.Eighths {
+	if r.FP8 {
 		products = "  products = f8"
 	}
 	dtype := "bf16"

@@ -195,10 +195,10 @@ func (y *Layout) setPrecision(d *syntax.Precision) {
 	readers["loss_scale"] = func(x syntax.Expr) { scaled = x }
 	readers["on"] = func(x syntax.Expr) { on = x }
 	readers["products"] = func(x syntax.Expr) {
-		if w, ok := y.word(x); ok && w != layout.Eighth {
-			y.f.Wants("E0413", x, "`"+layout.Eighth+"`, or no `products`: they are of the dtype of `compute` then", "", "`products` cannot be %s", value.Clip(w))
+		if w, ok := y.word(x); ok && w != layout.Float8 {
+			y.f.Wants("E0413", x, "`"+layout.Float8+"`, or no `products`: they are of the dtype of `compute` then", "", "`products` cannot be %s", value.Clip(w))
 		} else if ok {
-			y.precision.Products = layout.Eighth
+			y.precision.Products = layout.Float8
 		}
 	}
 	y.options(d.Options, readers)
@@ -218,7 +218,7 @@ func (y *Layout) setProducts(x syntax.Expr) {
 		return
 	}
 	ps := y.paths(x)
-	y.modulesOf(ps, "computed in "+layout.Eighth)
+	y.modulesOf(ps, "computed in "+layout.Float8)
 	y.precision.On = y.patterns(ps)
 }
 

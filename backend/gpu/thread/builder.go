@@ -26,7 +26,7 @@ type Builder struct {
 	overlaid        int                  // and of what ended
 	party           int                  // threads that wait for each other; 0 is all
 	near            bool                 // exponentials are the hardware's
-	eighths         bool                 // conversions and products of floats of eight bits are the hardware's
+	fp8             bool                 // conversions and products of floats of eight bits are the hardware's
 	err             error
 }
 
