@@ -39,13 +39,27 @@ func Params(dir string, best bool, warn func(string)) (path string, err error) {
 
 // Open opens the checkpoint in dir, which is a checkpoint or a folder of them: then it is
 // the one saved last.
-func Open(dir string, warn func(string)) (*Checkpoint, error) {
+func Open(dir string, warn func(string)) (*Checkpoint, error) { return OpenWith(nil, dir, warn) }
+
+// OpenWith is Open of several processes, which all call it: they compare the hashes of files together, so that
+// each file is read once for that, and all have an error where one has.
+func OpenWith(p *Peers, dir string, warn func(string)) (*Checkpoint, error) {
 	one, err := storage.Exists(storage.Join(dir, manifestName))
+	if err != nil {
+		err = &Error{Dir: dir, Msg: "cannot be read", Err: err}
+	}
+	if p != nil {
+		if err = p.agree(err); err == nil {
+			if err = p.same(fmt.Append(nil, one), "sees something else there than rank 0: all processes need the same folder, on a disk that all see, or in an object store"); err != nil {
+				err = &Error{Dir: dir, Msg: "nothing to load", Err: err}
+			}
+		}
+	}
 	switch {
 	case err != nil:
-		return nil, &Error{Dir: dir, Msg: "cannot be read", Err: err}
+		return nil, err
 	case one:
-		return Load(dir)
+		return loadWith(dir, p)
 	}
-	return (&Store{Dir: dir, Warn: warn}).Latest()
+	return (&Store{Dir: dir, Warn: warn, Peers: p}).Latest()
 }

@@ -30,6 +30,8 @@ type place interface {
 	release()
 	// begin starts a checkpoint, of which nothing is seen before it is published.
 	begin(step int64) (draft, error)
+	// join takes part in a checkpoint that another process has begun, by its ticket.
+	join(ticket string) (draft, error)
 	// remove removes a checkpoint. That it fails is a warning.
 	remove(dir string)
 	// probe writes n bytes as a checkpoint would be.
@@ -46,14 +48,21 @@ type folder interface {
 type draft interface {
 	// at names it in errors.
 	at() string
-	// create starts the data file i, of about size bytes.
-	create(i int, size int64) (io.WriterAt, error)
+	// ticket is by which other processes join: a short text.
+	ticket() string
+	// create starts a data file, of about size bytes.
+	create(name string, size int64) (io.WriterAt, error)
 	// finish makes a data file last, and gives what is there, hashed.
-	finish(i int, size int64) (manifestFile, error)
+	finish(name string, size int64) (manifestFile, error)
+	// holds finds out whether a data file that another process has finished is here.
+	holds(f manifestFile) error
 	// publish makes the checkpoint appear, whole, and gives its folder.
 	publish(manifest []byte) (dir string, err *Error)
-	// abort removes what is not published, as far as it can.
+	// abort removes what is not published, as far as it can: of a draft that it has joined, what this process
+	// has written.
 	abort()
+	// leave ends what join began, where the checkpoint is published.
+	leave()
 }
 
 // place is that of the store's folder.
