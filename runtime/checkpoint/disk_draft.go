@@ -37,7 +37,7 @@ func (d disk) begin(step int64) (draft, error) {
 
 // joinWait is how long the folder of a draft may take to be seen by another host, which on a disk of a network
 // need not be at once.
-const joinWait = 10 * time.Second
+const joinWait = 3 * time.Second
 
 func (d disk) join(ticket string) (draft, error) {
 	if filepath.Base(ticket) != ticket || !strings.HasPrefix(ticket, tmpPrefix+stepPrefix) {

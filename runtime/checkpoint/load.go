@@ -51,7 +51,7 @@ func loadWith(dir string, p *Peers) (*Checkpoint, error) {
 	if p == nil {
 		return c, err
 	}
-	if err = p.agree(err); err != nil && c != nil {
+	if err = p.Agree(err); err != nil && c != nil {
 		_ = c.Close()
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ func OpenWith(p *Peers, dir string, warn func(string)) (*Checkpoint, error) {
 		err = &Error{Dir: dir, Msg: "cannot be read", Err: err}
 	}
 	if p != nil {
-		if err = p.agree(err); err == nil {
+		if err = p.Agree(err); err == nil {
 			if err = p.same(fmt.Append(nil, one), "sees something else there than rank 0: all processes need the same folder, on a disk that all see, or in an object store"); err != nil {
 				err = &Error{Dir: dir, Msg: "nothing to load", Err: err}
 			}

@@ -61,19 +61,18 @@ func (w *PartWriter) Begin() (err error) {
 
 // Join tells all processes of the draft, and makes the files of this process's part. begun is the error of Begin.
 func (w *PartWriter) Join(begun error) error {
-	if err := w.peers.agree(begun); err != nil {
+	if err := w.peers.Agree(begun); err != nil {
 		return err
 	}
-	ticket := make([]byte, textBytes)
+	ticket := ""
 	if w.lead != nil {
-		binary.LittleEndian.PutUint16(ticket, uint16(copy(ticket[2:], w.lead.draft.ticket())))
+		ticket = w.lead.draft.ticket()
 	}
-	all, err := w.peers.Gather(ticket)
+	ticket, err := w.peers.tell(ticket)
 	if err != nil {
 		return err
 	}
-	n := min(int(binary.LittleEndian.Uint16(all)), textBytes-2)
-	return w.peers.agree(w.join(string(all[2 : 2+n])))
+	return w.peers.Agree(w.join(ticket))
 }
 
 func (w *PartWriter) join(ticket string) error {

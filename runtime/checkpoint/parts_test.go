@@ -93,14 +93,14 @@ func partly(s *Store, p *Peers, meta Meta, tensors []Tensor, d *Division) (dir s
 		}
 		return w.Finish()
 	}()
-	if err := p.agree(err); err != nil {
+	if err := p.Agree(err); err != nil {
 		return "", err
 	}
 	if err := w.Collect(); err != nil {
 		return "", err
 	}
 	dir, err = w.Publish()
-	return dir, p.agree(err)
+	return dir, p.Agree(err)
 }
 
 // storesT are the stores of processes, of which that of rank 0 is locked.

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,9 +46,9 @@ const (
 // textBytes is as much as processes tell one another of an error.
 const textBytes = 512
 
-// agree gives every process an error where one has: the worst, of equal ones that of the lowest rank. Of one that
+// Agree gives every process an error where one has: the worst, of equal ones that of the lowest rank. Of one that
 // is the store's, all know it.
-func (p *Peers) agree(err error) error {
+func (p *Peers) Agree(err error) error {
 	mine := fine
 	switch {
 	case faulty(err):
@@ -95,4 +96,36 @@ func (p *Peers) same(mine []byte, otherwise string) error {
 		}
 	}
 	return nil
+}
+
+// Seen finds out whether every process sees what rank 0, which has locked the store, writes there. All call it.
+func (s *Store) Seen(p *Peers) error {
+	mark, unmark, err := "", func() {}, error(nil)
+	var at place
+	if at, err = s.place(); err == nil && p.Rank == 0 {
+		mark, unmark, err = at.mark()
+	}
+	defer unmark()
+	if err := p.Agree(err); err != nil {
+		return err
+	}
+	if mark, err = p.tell(mark); err != nil {
+		return err
+	}
+	if err = at.sees(mark); err != nil {
+		err = &Error{Dir: s.Dir, Msg: "is not what rank 0 has", Err: err}
+	}
+	return p.Agree(err)
+}
+
+// tell gives every process a short text of rank 0.
+func (p *Peers) tell(text string) (string, error) {
+	mine := make([]byte, textBytes)
+	binary.LittleEndian.PutUint16(mine, uint16(copy(mine[2:], text)))
+	all, err := p.Gather(mine)
+	if err != nil {
+		return "", err
+	}
+	n := min(int(binary.LittleEndian.Uint16(all)), textBytes-2)
+	return string(all[2 : 2+n]), nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"ptc/internal/regular"
@@ -32,6 +33,9 @@ type place interface {
 	begin(step int64) (draft, error)
 	// join takes part in a checkpoint that another process has begun, by its ticket.
 	join(ticket string) (draft, error)
+	// mark leaves a mark in the place, which other processes are to see; unmark removes it.
+	mark() (mark string, unmark func(), err error)
+	sees(mark string) error
 	// remove removes a checkpoint. That it fails is a warning.
 	remove(dir string)
 	// probe writes n bytes as a checkpoint would be.
@@ -97,6 +101,19 @@ func (d disk) names() (out []string, err error) {
 }
 
 func (d disk) remove(dir string) { d.Store.remove(dir) }
+
+func (d disk) mark() (string, func(), error) {
+	dir, err := d.makeTemp(stepPrefix + "seen")
+	return filepath.Base(dir), func() { _ = os.Remove(dir) }, err // what is left is removed with other leftovers
+}
+
+func (d disk) sees(mark string) error {
+	w, err := d.join(mark)
+	if err == nil {
+		w.leave()
+	}
+	return err
+}
 
 // openFolder opens a checkpoint for reading, and does not wait for what is none.
 func openFolder(dir string) (folder, error) {

@@ -254,7 +254,7 @@ func (s *Store) Latest() (*Checkpoint, error) {
 
 // agreeOn fails on all processes where they see different checkpoints, or one sees none for an error.
 func (s *Store) agreeOn(entries []Entry, err error) error {
-	if err := s.Peers.agree(err); err != nil {
+	if err := s.Peers.Agree(err); err != nil {
 		return err
 	}
 	var seen []byte

@@ -72,7 +72,7 @@ var rules = []rule{
 	{"ProfileFile", "", nil}, // rank 0 alone writes it
 	{"OnFault", "", nil},
 	{"Begun", "", nil},
-	{"CheckpointSync", "--checkpoint-sync", nil}, // rank 0 alone writes
+	{"CheckpointSync", "--checkpoint-sync", nil}, // where one asks for it, all do
 	{"Grace", "--grace", nil},
 	{"held", "", nil},
 	{"free", "", nil},

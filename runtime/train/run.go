@@ -40,7 +40,14 @@ func (r *run) all(ctx context.Context) error {
 	defer r.close()
 	err := r.sameOptions()
 	if err == nil {
-		err = r.agree(r.open())
+		err = r.agree(r.prepare())
+	}
+	var from *checkpoint.Checkpoint
+	if err == nil {
+		from, err = r.openCheckpoint()
+	}
+	if err == nil {
+		err = r.agree(r.open(from))
 	}
 	if err == nil {
 		err = r.sameStart()
@@ -92,9 +99,8 @@ type run struct {
 
 func (r *run) warn(message string) { r.log.Tell(&metrics.Warning{Message: message}) }
 
-// open gets everything ready. What can be found wrong before the first step is
-// found here.
-func (r *run) open() (err error) {
+// prepare finds out what can be found wrong before anything is opened.
+func (r *run) prepare() (err error) {
 	if r.last, err = r.o.check(r.plan); err != nil {
 		return err
 	}
@@ -107,13 +113,11 @@ func (r *run) open() (err error) {
 	if r.o.SaveAverage != "" && !slices.ContainsFunc(r.tensors, isAverage) {
 		return errorf(ExitUsage, "the plan keeps no average of parameters").hint("`average = 0.999` in the optimizer keeps one")
 	}
-	if err := r.probeFiles(); err != nil {
-		return err
-	}
-	c, err := r.openCheckpoint()
-	if err != nil {
-		return err
-	}
+	return r.probeFiles()
+}
+
+// open gets everything ready for the first step; c is the checkpoint to go on from, if any.
+func (r *run) open(c *checkpoint.Checkpoint) (err error) {
 	if c != nil {
 		defer c.Close()
 	}
@@ -181,7 +185,8 @@ func (r *run) feedRank() int {
 }
 
 // openCheckpoint prepares the folder of checkpoints, opens the one to go on
-// from, if any, and decides the seed and the first step.
+// from, if any, and decides the seed and the first step. All processes do so together, and
+// have an error if one has.
 func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 	r.first, r.seed = 1, planSeed(r.plan)
 	if r.o.Seed != nil {
@@ -194,19 +199,12 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 		r.o.Resume, r.o.ResumeFrom = true, ""
 	}
 	r.keeper = newKeeper(&r.o, r.plan, r.tensors, r.warn)
-	if r.root() { // before the latest is looked for, so that no other run adds one
-		if err := r.keeper.prepare(r.o.Resume, r.o.ResumeIfAny); err != nil {
-			return nil, err
-		}
-	}
-	if r.o.ResumeIfAny {
-		if r.o.Resume, err = r.keeper.any(); err != nil {
-			return nil, err
-		}
+	if err := r.openFolder(); err != nil {
+		return nil, err
 	}
 	if r.best = math.Inf(1); r.o.Resume || r.o.ResumeFrom != "" {
 		if c, err = r.keeper.latest(r.o.ResumeFrom, r.o.Seed); err != nil {
-			return nil, err
+			return nil, r.everyones(err)
 		}
 		r.seed, r.resumed, r.first, r.unmeasured = c.Meta.Seed, c.Dir, c.Meta.Step+1, c.Meta.Valid == nil
 		if r.sum.Steps = c.Meta.Step; c.Meta.Loss != nil {
@@ -214,6 +212,33 @@ func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
 		}
 	}
 	return c, nil
+}
+
+// openFolder reserves the folder of checkpoints, before the latest is looked for, so that no
+// other run adds one; and finds out whether all processes see it.
+func (r *run) openFolder() (err error) {
+	if r.root() {
+		err = r.keeper.prepare(r.o.Resume, r.o.ResumeIfAny)
+	}
+	if err := r.agree(err); err != nil {
+		return err
+	}
+	if r.end != nil {
+		if err := r.keeper.join(&r.processes, r.plan); err != nil {
+			return err
+		}
+		if err := r.keeper.store.Seen(r.keeper.peers); err != nil {
+			return r.everyones(&Error{Code: ExitFile, Msg: "checkpoints cannot be saved", Err: err})
+		}
+	}
+	if !r.o.ResumeIfAny {
+		return nil
+	}
+	r.o.Resume, err = r.keeper.any()
+	if err = r.agree(err); err == nil && r.end != nil {
+		r.o.Resume, err = r.stop(r.o.Resume) // where they see different ones, opening them says so
+	}
+	return err
 }
 
 // openDevices captures the programs and gives the tensors their first values.
@@ -419,15 +444,18 @@ func (r *run) saveCheckpoint(last bool) error {
 	if err := r.awaitCheckpoint(fmt.Sprintf("the checkpoint of step %d", step)); err != nil {
 		return err
 	}
-	if r.root() && !last && !r.o.CheckpointSync && r.keeper.hasRoom() {
-		if err := r.written(r.keeper.copyAll(r.dev)); err != nil {
+	if r.end != nil {
+		return r.saveTogether(step, last, begun)
+	}
+	if !last && !r.o.CheckpointSync && r.keeper.hasRoom() {
+		if err := r.keeper.copyAll(r.dev); err != nil {
 			return err
 		}
 		r.keeper.writeBehind(step, r.sum.Loss, begun)
 		return nil
 	}
-	dir, err := r.keeper.save(step, r.sum.Loss, r.dev, r.gathered)
-	if err = r.written(err); err != nil || !r.root() {
+	dir, err := r.keeper.save(step, r.sum.Loss, r.dev)
+	if err != nil {
 		return err
 	}
 	r.tellCheckpoint(&writing{step: step, dir: dir, wait: time.Since(begun)})
