@@ -6,7 +6,7 @@ import (
 	"ptc/runtime/storage"
 )
 
-// Params is the file of the parameters in dir, which is a checkpoint or a folder of
+// Params is what has the parameters in dir, for OpenValues; dir is a checkpoint or a folder of
 // them: then it is that of the one saved last, or, with best, of the one with the lowest
 // validation loss; one alone is both. The checkpoint is sound: its hashes have been checked.
 func Params(dir string, best bool, warn func(string)) (path string, err error) {
@@ -33,8 +33,7 @@ func Params(dir string, best bool, warn func(string)) (path string, err error) {
 	if c, err = Open(dir, warn); err != nil {
 		return "", err
 	}
-	path = storage.Join(c.Dir, dataFiles[0])
-	return path, c.Close()
+	return c.ParamsPlace(), c.Close()
 }
 
 // Open opens the checkpoint in dir, which is a checkpoint or a folder of them: then it is

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/comm"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
@@ -134,7 +135,11 @@ func (r *run) sameOptions() error {
 	if r.o.Init == "" {
 		return nil
 	}
-	sum, err := contentOf(r.o.Init)
+	path, err := checkpoint.Witness(r.o.Init)
+	sum := ""
+	if err == nil {
+		sum, err = contentOf(path)
+	}
 	if err = r.agree(err); err != nil {
 		return err
 	}

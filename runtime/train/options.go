@@ -52,8 +52,8 @@ type Options struct {
 	Blas  string
 	Cache []string
 
-	// Init is a safetensors file with the parameters to start from, all of
-	// them, by path. Save is where those of the end go, as f32, or f64 where
+	// Init is a safetensors file, or the folder of one checkpoint, with the parameters to
+	// start from, all of them, by path. Save is where those of the end go, as f32, or f64 where
 	// they are of that. Neither has
 	// states of the optimizer.
 	Init, Save string

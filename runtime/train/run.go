@@ -46,6 +46,9 @@ func (r *run) all(ctx context.Context) error {
 	if err == nil {
 		from, err = r.openCheckpoint()
 	}
+	if err == nil && r.o.Init != "" && from == nil {
+		err = r.openInit()
+	}
 	if err == nil {
 		err = r.agree(r.open(from))
 	}
@@ -74,10 +77,11 @@ type run struct {
 	tensors []checkpoint.Tensor
 	dev     *devices
 	feed    *feed
-	keeper  *keeper    // nil: no checkpoints
-	batches *batchDump // nil: no dump
-	trace   *tracer    // nil: no trace
-	profile *profiler  // nil: no profile
+	init    checkpoint.Values // nil: none, or they are loaded
+	keeper  *keeper           // nil: no checkpoints
+	batches *batchDump        // nil: no dump
+	trace   *tracer           // nil: no trace
+	profile *profiler         // nil: no profile
 
 	seed        uint64
 	first, last int64
@@ -253,10 +257,13 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 	if err := r.dev.m.Initialize(r.seed); err != nil {
 		return err
 	}
-	if r.o.Init != "" {
-		return r.loadParams()
+	if r.init == nil {
+		return nil
 	}
-	return nil
+	err = r.loadParams()
+	_ = r.init.Close() // was only read
+	r.init = nil
+	return err
 }
 
 func (r *run) tellStart() {
@@ -469,6 +476,9 @@ func (r *run) close() {
 	}
 	if r.batches != nil {
 		r.batches.close()
+	}
+	if r.init != nil {
+		_ = r.init.Close() // was only read
 	}
 	if r.dev != nil {
 		r.dev.close()
