@@ -44,3 +44,17 @@ func divide(plan *program.Plan, tensors []checkpoint.Tensor) *checkpoint.Divisio
 		return boxes
 	})
 }
+
+// Shares is how many bytes of the tensors each process writes of a checkpoint, by rank, where each device of the
+// plan has a process.
+func Shares(plan *program.Plan) ([]int64, error) {
+	plan, err := plan.Expanded()
+	if err != nil {
+		return nil, &Error{Code: ExitFile, Msg: "the plan cannot be run", Err: err}
+	}
+	tensors, err := planTensors(plan)
+	if err != nil {
+		return nil, err
+	}
+	return divide(plan, tensors).Bytes(), nil
+}
