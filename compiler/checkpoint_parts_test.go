@@ -104,17 +104,21 @@ func TestCheckpointsInParts(t *testing.T) {
 			if err := os.CopyFS(at("again"), os.DirFS(at("parts"))); err != nil {
 				t.Fatal(err)
 			}
+			if err := os.CopyFS(at("files"), os.DirFS(at("whole"))); err != nil {
+				t.Fatal(err)
+			}
 			for _, x := range []struct {
 				name string
 				run  func(*program.Plan, train.Options)
-			}{{"whole", one}, {"parts", one}, {"again", func(p *program.Plan, o train.Options) { job(t, p, o) }}} {
+			}{{"whole", one}, {"parts", one}, {"again", func(p *program.Plan, o train.Options) { job(t, p, o) }},
+				{"files", func(p *program.Plan, o train.Options) { job(t, p, o) }}} {
 				x.run(second, train.Options{Steps: 3, Resume: true, Valid: -1, Checkpoint: at(x.name), Save: at(x.name + ".safetensors")})
 			}
 			want, err := os.ReadFile(at("whole.safetensors"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"parts", "again"} {
+			for _, name := range []string{"parts", "again", "files"} {
 				got, err := os.ReadFile(at(name + ".safetensors"))
 				if err != nil || !bytes.Equal(got, want) {
 					t.Errorf("%s ends with other parameters (%v)", name, err)
