@@ -37,11 +37,11 @@ func compile(t *testing.T, r *Recipe) (*program.Plan, *explain.Description, floa
 		t.Fatal(err)
 	}
 	before := used(t)
-	p, report, err := compiler.Compile(compiler.Options{File: r.Model, Source: append(src, "\n"+r.layout()...), Read: os.ReadFile,
-		Layout: "recipe", Target: "cuda:sm_90a", Set: r.settings()})
+	p, report, err := compiler.Compile(compiler.Options{File: r.Model, Source: append(src, "\n"+r.Layout()...), Read: os.ReadFile,
+		Layout: "recipe", Target: "cuda:sm_90a", Set: r.Settings()})
 	took := used(t) - before
 	if err != nil {
-		t.Fatalf("%v\n%s", err, r.layout())
+		t.Fatalf("%v\n%s", err, r.Layout())
 	}
 	for _, w := range report.Warnings {
 		if !strings.HasPrefix(w, "devices are idle") { // which some publications accept

@@ -87,7 +87,7 @@ func (s *Source) Manual() (tree.Tree, error) {
 
 // Documents gives what a reader wants beside the binary.
 func (s *Source) Documents() (tree.Tree, error) {
-	return tree.Read(s.Root, "README.md", "docs/*.md", "examples/*/*.ptl", "stdlib/*.ptl")
+	return tree.Read(s.Root, "*.md", "docs/*.md", "examples/*/*.ptl", "stdlib/*.ptl")
 }
 
 // Licences gives the file of notices of the libraries in a binary.
