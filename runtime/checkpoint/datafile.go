@@ -15,18 +15,42 @@ type dataFile struct {
 	want    manifestFile
 	tensors int // that it has to have, or slices of them
 
-	mu sync.Mutex
+	mu sync.RWMutex // locked to open and to close it
 	f  storage.File
 	r  *safetensors.Reader
 }
 
+// maxOpen is how many files of a checkpoint are open at once: processes may have few descriptors, and a checkpoint
+// thousands of parts.
+var maxOpen = 128
+
+// note counts a file that was opened, and closes one that nobody reads where there are too many.
+func (c *Checkpoint) note(d *dataFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.opened = append(c.opened, d); len(c.opened) <= maxOpen {
+		return
+	}
+	for i, old := range c.opened {
+		if old != d && old.mu.TryLock() {
+			_ = old.shut() // was only read
+			old.mu.Unlock()
+			c.opened = slices.Delete(c.opened, i, i+1)
+			return
+		}
+	}
+}
+
 // verify opens the file, and holds it to its hash.
 func (d *dataFile) verify(c *Checkpoint) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	f, err := c.root.open(d.want.Name)
 	if err != nil {
 		return err
 	}
 	d.f = f
+	c.note(d)
 	got, err := hashFile(f, d.want.Name)
 	switch {
 	case err != nil:
@@ -36,43 +60,58 @@ func (d *dataFile) verify(c *Checkpoint) error {
 	case got.SHA256 != d.want.SHA256:
 		return fmt.Errorf("%s is not what was saved: its SHA-256 differs", d.want.Name)
 	}
-	return d.read(c)
+	return d.header(c)
 }
 
 func (d *dataFile) otherSize(bytes int64) error {
 	return fmt.Errorf("%s has %d bytes, %d were saved", d.want.Name, bytes, d.want.Bytes)
 }
 
-// open gives the tensors of the file, whose hash was compared before, by this process or another one.
-func (d *dataFile) open(c *Checkpoint) (*safetensors.Reader, error) {
+// read reads a slice of what the file has, whose hash was compared before, by this process or another one.
+func (d *dataFile) read(c *Checkpoint, name string, s Slice, dst []byte) error {
+	for {
+		d.mu.RLock()
+		if d.r != nil {
+			defer d.mu.RUnlock()
+			return d.r.ReadSlice(name, s, dst)
+		}
+		d.mu.RUnlock()
+		if err := d.open(c); err != nil {
+			return err
+		}
+	}
+}
+
+// open opens the file, if it is not.
+func (d *dataFile) open(c *Checkpoint) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.r != nil {
-		return d.r, nil
+		return nil
 	}
 	if c.root == nil {
-		return nil, fmt.Errorf("%s is closed", d.want.Name)
+		return fmt.Errorf("%s is closed", d.want.Name)
 	}
 	f, err := c.root.open(d.want.Name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.f = f
 	if f.Size() != d.want.Bytes {
 		err = d.otherSize(f.Size())
 	} else {
-		err = d.read(c)
+		err = d.header(c)
 	}
 	if err != nil {
-		_ = f.Close()
-		d.f = nil
-		return nil, err
+		_ = d.shut() // was only read
+		return err
 	}
-	return d.r, nil
+	c.note(d)
+	return nil
 }
 
-// read reads the header, and holds it to the manifest.
-func (d *dataFile) read(c *Checkpoint) error {
+// header reads the header, and holds it to the manifest.
+func (d *dataFile) header(c *Checkpoint) error {
 	r, err := safetensors.NewReader(d.f, d.want.Bytes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.want.Name, err)
@@ -107,9 +146,17 @@ func (c *Checkpoint) has(d *dataFile, t *safetensors.Tensor) bool {
 	return ok && c.files[fileIndex(t.Name, part)] == d && slices.Equal(s.Extent, t.Shape)
 }
 
-func (d *dataFile) close() error {
+func (c *Checkpoint) close(d *dataFile) error {
+	c.mu.Lock()
+	c.opened = slices.DeleteFunc(c.opened, func(x *dataFile) bool { return x == d })
+	c.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.shut()
+}
+
+// shut closes the file, which is locked.
+func (d *dataFile) shut() error {
 	if d.f == nil {
 		return nil
 	}

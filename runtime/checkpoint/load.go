@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +26,9 @@ type Checkpoint struct {
 	grids    []grid   // of each
 	files    []*dataFile
 	root     folder
+
+	mu     sync.Mutex
+	opened []*dataFile // that are open, the one opened first first
 }
 
 // filesAtOnce is how many files are hashed at once: of a disk that is several, and of an object
@@ -95,7 +99,7 @@ func (c *Checkpoint) open(p *Peers) error {
 		g.Go(func() error {
 			errs[i] = f.verify(c)
 			if p != nil { // the file need not be one that this process reads
-				f.close()
+				_ = c.close(f) // was only read
 			}
 			return nil
 		})
@@ -160,16 +164,13 @@ func (c *Checkpoint) read(name string, s Slice, dst []byte) error {
 		if !ok {
 			continue
 		}
-		r, err := c.files[fileIndex(name, h.part)].open(c)
-		if err != nil {
-			return err
-		}
+		file := c.files[fileIndex(name, h.part)]
 		in := both.From(h.Offset)
 		if slices.Equal(both.Extent, s.Extent) {
-			return r.ReadSlice(name, in, dst)
+			return file.read(c, name, in, dst)
 		}
 		buf := make([]byte, both.Elems()*int64(t.DType.Size()))
-		if err := r.ReadSlice(name, in, buf); err != nil {
+		if err := file.read(c, name, in, buf); err != nil {
 			return err
 		}
 		to := safetensors.Tensor{Name: name, DType: t.DType, Shape: s.Extent}
@@ -184,7 +185,7 @@ func (c *Checkpoint) read(name string, s Slice, dst []byte) error {
 func (c *Checkpoint) Close() error {
 	var errs []error
 	for _, f := range c.files {
-		errs = append(errs, f.close())
+		errs = append(errs, c.close(f))
 	}
 	if c.root != nil {
 		errs = append(errs, c.root.Close())

@@ -19,6 +19,9 @@ import (
 	"ptc/runtime/checkpoint/safetensors"
 )
 
+// In tests few files are open at once, so that they are closed and opened again.
+func init() { maxOpen = 3 }
+
 // layoutT is a random layout of tensors over ranks: each tensor is cut along some axes, and ranks that share a
 // box have copies of it.
 func layoutT(rng *rand.Rand, ranks int) (tensors []Tensor, boxes func(int) []Box) {

@@ -118,14 +118,20 @@ func (s *Store) Seen(p *Peers) error {
 	return p.Agree(err)
 }
 
+// tellBytes is as much as rank 0 tells of a draft.
+const tellBytes = 128
+
 // tell gives every process a short text of rank 0.
 func (p *Peers) tell(text string) (string, error) {
-	mine := make([]byte, textBytes)
+	mine := make([]byte, tellBytes)
+	if len(text) > len(mine)-2 {
+		panic("checkpoint: too long to be told: " + text)
+	}
 	binary.LittleEndian.PutUint16(mine, uint16(copy(mine[2:], text)))
 	all, err := p.Gather(mine)
 	if err != nil {
 		return "", err
 	}
-	n := min(int(binary.LittleEndian.Uint16(all)), textBytes-2)
+	n := min(int(binary.LittleEndian.Uint16(all)), tellBytes-2)
 	return string(all[2 : 2+n]), nil
 }

@@ -56,9 +56,12 @@ func (p *processes) busy(work func()) error {
 	return <-lost
 }
 
+// several says whether there is more than one process.
+func (p *processes) several() bool { return p.end != nil && p.end.Mesh().Size() > 1 }
+
 // peers are the processes for what they do together about a checkpoint; nil: there is one.
 func (p *processes) peers() *checkpoint.Peers {
-	if p.end == nil {
+	if !p.several() {
 		return nil
 	}
 	return &checkpoint.Peers{Rank: p.end.Rank(), Size: p.end.Mesh().Size(), Gather: func(mine []byte) ([]byte, error) {

@@ -165,3 +165,17 @@ func TestInitFromParts(t *testing.T) {
 	failsT(t, newToyOn(2), Options{Steps: 3, Init: folder}, ExitFile, "initial parameters", "model-00002-of-00002.safetensors is not what was saved")
 	failed(t, many()[0], ExitFile, "initial parameters", "model-00002-of-00002.safetensors is not what was saved")
 }
+
+// TestOneProcessOfAJob: a job of one process saves what a process without a job does.
+func TestOneProcessOfAJob(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Steps: 7, Every: 3, Keep: -1}
+	o.Checkpoint = filepath.Join(dir, "one")
+	runT(t, newToy(), o)
+	o.Checkpoint = filepath.Join(dir, "job")
+	errs, _ := jobT(t, context.Background(), func(int) *program.Plan { return newToy() }, func(int) Options { return o })
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	sameCheckpoints(t, filepath.Join(dir, "one"), filepath.Join(dir, "job"), 3, 6, 7)
+}

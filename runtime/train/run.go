@@ -227,7 +227,7 @@ func (r *run) openFolder() (err error) {
 	if err := r.agree(err); err != nil {
 		return err
 	}
-	if r.end != nil {
+	if r.several() {
 		if err := r.keeper.join(&r.processes, r.plan); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (r *run) openFolder() (err error) {
 		return nil
 	}
 	r.o.Resume, err = r.keeper.any()
-	if err = r.agree(err); err == nil && r.end != nil {
+	if err = r.agree(err); err == nil && r.several() {
 		r.o.Resume, err = r.stop(r.o.Resume) // where they see different ones, opening them says so
 	}
 	return err
@@ -451,7 +451,7 @@ func (r *run) saveCheckpoint(last bool) error {
 	if err := r.awaitCheckpoint(fmt.Sprintf("the checkpoint of step %d", step)); err != nil {
 		return err
 	}
-	if r.end != nil {
+	if r.several() {
 		return r.saveTogether(step, last, begun)
 	}
 	if !last && !r.o.CheckpointSync && r.keeper.hasRoom() {

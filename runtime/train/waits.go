@@ -104,7 +104,7 @@ func (r *run) stepEnded(ctx context.Context, mine []time.Duration) ([]float64, e
 
 // atParts are the bits of what this process does for a checkpoint.
 func (r *run) atParts() (bits byte) {
-	if r.keeper == nil || r.keeper.behind == nil {
+	if r.keeper == nil || r.keeper.behind == nil || r.keeper.behind.jointly == nil {
 		return 0
 	}
 	working, failed := r.keeper.behind.jointly.working()
