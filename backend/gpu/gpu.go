@@ -11,6 +11,7 @@ import (
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/target"
 	"ptc/backend/nest"
+	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -98,12 +99,9 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 	out := &backend.Code{Roof: g.roof()}
 	parts, of := shares(made)
 	for _, share := range parts {
-		m := ptx.Module{Version: g.PTX, Target: g.Arch}
+		m := g.module()
 		for _, i := range share {
-			if multipliesEighths(made[i].Entry) {
-				m.Version = eighthsPTX
-			}
-			m.Entries = append(m.Entries, made[i].Entry)
+			g.put(m, made[i].Entry)
 		}
 		out.Code = append(out.Code, program.Code{Kind: Kind, Data: []byte(m.String())})
 	}
@@ -112,6 +110,17 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 			Threads: int64(k.Entry.Threads), Shared: int64(k.Shared), Maps: maps(k.Maps)})
 	}
 	return out, nil
+}
+
+// module is an empty one of the target.
+func (g *gpu) module() *ptx.Module { return &ptx.Module{Version: g.PTX, Target: g.Arch} }
+
+// put adds an entry, and raises the version where the entry takes it.
+func (g *gpu) put(m *ptx.Module, e *ptx.Entry) {
+	if multipliesEighths(e) {
+		m.Version = eighthsPTX
+	}
+	m.Entries = append(m.Entries, e)
 }
 
 // eighthsPTX is the version of the language from which on warps multiply floats of eight bits ("PTX ISA", mma); others
@@ -226,13 +235,20 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 		if len(all) != 1 {
 			return lower.Kernel{}, fmt.Errorf("found %d phases; expected one", len(all))
 		}
+		all[0].Programs = []*tile.Program{p}
 		return all[0], nil
 	}
 	sections, err := sections(k, cuts)
 	if err != nil {
 		return lower.Kernel{}, err
 	}
-	return lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps), features(t)...)
+	out, err := lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps), features(t)...)
+	for _, s := range sections {
+		if !slices.Contains(out.Programs, s.Program) { // those that are alike share theirs
+			out.Programs = append(out.Programs, s.Program)
+		}
+	}
+	return out, err
 }
 
 // features are what lowering has to know of t.

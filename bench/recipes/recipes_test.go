@@ -134,17 +134,22 @@ func (r *Recipe) ring(t *testing.T, d *explain.Description, f *Form) {
 	}
 }
 
-// replicas compares what replicas exchange of gradients and parameters.
+// replicas compares what a device of each stage sends of gradients and parameters that others have too.
 func (r *Recipe) replicas(t *testing.T, d *explain.Description, f *Form) {
 	t.Helper()
 	have := map[string]float64{}
-	for _, c := range d.Collectives {
+	for _, c := range d.Communication {
 		axes := strings.Split(c.Axis, ",")
-		if c.Kind == "all_to_all" || c.Kind == "permute" || !slices.Contains(axes, "dp") && !slices.Contains(axes, "cp") {
+		if c.Kind == "all_to_all" || c.Kind == "permute" || !slices.ContainsFunc([]string{"dp", "cp", "ep"}, func(m string) bool { return slices.Contains(axes, m) }) {
 			continue
 		}
-		have[c.Kind] += float64(c.Count) * float64(c.Bytes)
+		n := float64(c.Sent) * float64(d.Classes[c.Class].Devices) / float64(r.Devices()/max(1, r.PP))
+		if c.Kind == "all_reduce" {
+			n /= 2
+		}
+		have[c.Kind] += n
 	}
+	t.Logf("replicas add up %.1f GiB of %.1f and gather %.1f of %.1f", (have["all_reduce"]+have["reduce_scatter"])/(1<<30), f.Gradients/(1<<30), have["all_gather"]/(1<<30), f.Parameters/(1<<30))
 	if n := have["all_reduce"] + have["reduce_scatter"]; n > 1.02*f.Gradients {
 		t.Errorf("replicas add up %.1f GiB; all gradients in f32 are %.1f", n/(1<<30), f.Gradients/(1<<30))
 	}

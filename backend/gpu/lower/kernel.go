@@ -19,6 +19,8 @@ type Kernel struct {
 	Blocks int64 // of the grid
 	Shared int   // bytes of dynamic shared memory
 	Maps   []Map // arguments behind the buffers
+	// Programs are what it was lowered from, one for each section.
+	Programs []*tile.Program
 }
 
 // Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
