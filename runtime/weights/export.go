@@ -28,6 +28,7 @@ type Options struct {
 	DType  dtype.DType // of the elements; 0: as the source has each
 	Shard  int64       // bytes of a file at most, where a tensor is not larger; 0: DefaultShard
 	Origin string      // a folder with a tokenizer and a config of that; may be empty
+	Base   string      // what an adapter says it is of: a folder or a name; may be empty
 }
 
 // DefaultShard is the size of files that others write.
