@@ -10,6 +10,8 @@ import (
 
 	"ptc/compiler"
 	"ptc/runtime/explain"
+	"ptc/runtime/program"
+	"ptc/runtime/train"
 )
 
 var (
@@ -28,7 +30,7 @@ func used(t *testing.T) float64 {
 }
 
 // compile makes the plan of a recipe and describes it.
-func compile(t *testing.T, r *Recipe) (*explain.Description, float64) {
+func compile(t *testing.T, r *Recipe) (*program.Plan, *explain.Description, float64) {
 	t.Helper()
 	src, err := os.ReadFile(r.Model)
 	if err != nil {
@@ -46,7 +48,7 @@ func compile(t *testing.T, r *Recipe) (*explain.Description, float64) {
 			t.Errorf("a warning: %v", w)
 		}
 	}
-	return explain.Describe(p), took
+	return p, explain.Describe(p), took
 }
 
 // TestRecipes: published recipes compile in seconds, need the memory of their closed form
@@ -58,7 +60,7 @@ func TestRecipes(t *testing.T) {
 			continue
 		}
 		t.Run(r.Name, func(t *testing.T) {
-			d, took := compile(t, r)
+			p, d, took := compile(t, r)
 			f := Of(r)
 			peak := float64(slices.Max(d.Memory.Peak))
 			t.Logf("%d devices: %.1f GiB, of the form %.2f; %.1f CPU-s", r.Devices(), peak/(1<<30), peak/f.Peak, took)
@@ -72,6 +74,9 @@ func TestRecipes(t *testing.T) {
 			r.replicas(t, d, &f)
 			r.experts(t, d, &f)
 			r.ring(t, d, &f)
+			if strings.Contains(r.Name, "70B") {
+				evenParts(t, p)
+			}
 			if n := attention(d); n < f.Attention {
 				t.Errorf("%d launches of attention kernels, at least %d in both phases", n, f.Attention)
 			}
@@ -160,4 +165,21 @@ func attention(d *explain.Description) (n int) {
 		}
 	}
 	return n
+}
+
+// evenParts: of a checkpoint in parts no process writes much more than its share, rank 0 included.
+func evenParts(t *testing.T, p *program.Plan) {
+	t.Helper()
+	shares, err := train.Shares(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := int64(0)
+	for _, n := range shares {
+		all += n
+	}
+	t.Logf("of a checkpoint of %.1f GB rank 0 writes %.2f GB, and the most of one process is %.2f GB", float64(all)/1e9, float64(shares[0])/1e9, float64(slices.Max(shares))/1e9)
+	if mean := all / int64(len(shares)); slices.Max(shares) > mean*11/10 {
+		t.Errorf("a process writes %d bytes of a checkpoint, the mean is %d", slices.Max(shares), mean)
+	}
 }

@@ -323,7 +323,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
 	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line; besides, as often as it is given,\nto "+sinkHelp())
 	fl.StringVar(&f.serve, "serve", "", "show the run at `ADDR` while it lasts, as :8080 (of 127.0.0.1, unless it names a host)")
-	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file")
+	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file, or the folder of one checkpoint")
 	fl.BoolVar(&o.InitPartial, "init-partial", false, "with --init: parameters that the file lacks start as the model says, and others that it has are left")
 	fl.StringVar(&o.Save, "save", "", "write the parameters of the end to `FILE`")
 	fl.StringVar(&o.SaveAverage, "save-average", "", "write the averages of the parameters, which the optimizer keeps, to `FILE`")

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ptc/internal/dtype"
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
@@ -210,7 +211,7 @@ func (s *Session) load(plan *program.Plan, path string) error {
 			return err
 		}
 	}
-	f, err := safetensors.Open(path)
+	f, err := checkpoint.OpenValues(nil, path)
 	if err != nil {
 		return errorf(err, "the parameters %s cannot be used", path)
 	}
@@ -230,7 +231,7 @@ func (s *Session) load(plan *program.Plan, path string) error {
 	return nil
 }
 
-func (s *Session) loadOne(f *safetensors.File, t exec.Tensor, from safetensors.Tensor) error {
+func (s *Session) loadOne(f checkpoint.Values, t exec.Tensor, from safetensors.Tensor) error {
 	if from.Name == "" {
 		return fmt.Errorf("%s is missing", t.Path)
 	}
