@@ -197,7 +197,7 @@ func (f *folding) invert() {
 		if o.Name != op.Div || o.Result().Type.DType != ir.F32 {
 			continue
 		}
-		c, is := literal(o.Args[1])
+		c, is := fusion.Literal(o.Args[1])
 		if c = math.Abs(c); is && c > 0x1p-100 && c < 0x1p100 || o == f.a.Norm {
 			f.instead[o.Result()] = func() known {
 				return f.apply(op.Mul, f.find(o.Args[0]), f.apply(op.Div, f.constant(ir.F32, 1), f.find(o.Args[1])))

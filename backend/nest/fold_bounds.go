@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/backend/tile"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -50,7 +51,7 @@ func (f *folding) rowSpans(size int64) []span {
 	}
 	for _, l := range f.limits.found {
 		rest := func(last bool) known { // of the key's position less the bound
-			return f.plus(f.end(f.key, last), position{}.minusOf(l.at))
+			return f.plus(f.end(f.key, last), fusion.Affine{}.Less(l.at))
 		}
 		switch {
 		case l.row && l.upper:
@@ -109,13 +110,13 @@ func (f *folding) end(d dim, last bool) known {
 }
 
 // plus is x and what of p does not depend on row and key.
-func (f *folding) plus(x known, p position) known {
-	x = f.add(x, p.konst)
-	for _, v := range p.plus {
-		x = f.apply(op.Add, x, v())
+func (f *folding) plus(x known, p fusion.Affine) known {
+	x = f.add(x, p.Const)
+	for _, v := range p.Plus {
+		x = f.apply(op.Add, x, f.limits.same(v))
 	}
-	for _, v := range p.minus {
-		x = f.apply(op.Sub, x, v())
+	for _, v := range p.Minus {
+		x = f.apply(op.Sub, x, f.limits.same(v))
 	}
 	return x
 }
@@ -139,7 +140,7 @@ type bounding struct {
 func (f *folding) bounding(size int64) *bounding { return &bounding{folding: f, size: size} }
 
 // from and below add a bound that is made of p; it is open where that is too large for one.
-func (b *bounding) from(x known, p position, open int64) {
+func (b *bounding) from(x known, p fusion.Affine, open int64) {
 	x = b.sure(x, p, open)
 	if b.lo.x != nil {
 		x = b.apply(op.Max, b.lo, x)
@@ -147,7 +148,7 @@ func (b *bounding) from(x known, p position, open int64) {
 	b.lo = x
 }
 
-func (b *bounding) below(x known, p position, open int64) {
+func (b *bounding) below(x known, p fusion.Affine, open int64) {
 	x = b.sure(x, p, open)
 	if b.hi.x != nil {
 		x = b.apply(op.Min, b.hi, x)
@@ -156,9 +157,9 @@ func (b *bounding) below(x known, p position, open int64) {
 }
 
 // sure is x, or open where a number in p is so large that x may have overflowed.
-func (b *bounding) sure(x known, p position, open int64) known {
-	for _, v := range slices.Concat(p.plus, p.minus) {
-		small := b.apply(op.And, b.apply(op.Le, v(), b.i32(farthest)), b.apply(op.Ge, v(), b.i32(-farthest)))
+func (b *bounding) sure(x known, p fusion.Affine, open int64) known {
+	for _, v := range slices.Concat(p.Plus, p.Minus) {
+		small := b.apply(op.And, b.apply(op.Le, b.limits.same(v), b.i32(fusion.Farthest)), b.apply(op.Ge, b.limits.same(v), b.i32(-fusion.Farthest)))
 		x = b.apply(op.Select, small, x, b.i32(open))
 	}
 	return x

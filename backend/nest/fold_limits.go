@@ -1,10 +1,10 @@
 package nest
 
 import (
-	"math"
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -12,25 +12,8 @@ import (
 // else those below. The bound, included, is at, and where row holds the row's position more.
 type limit struct {
 	upper, row bool
-	at         position
+	at         fusion.Affine
 }
-
-// position is an i32 as an affine function of the positions of row and key.
-type position struct {
-	row, key, konst int64
-	plus, minus     []func() known // what does not vary in a group
-}
-
-func (p position) minusOf(q position) position {
-	join := func(x, y []func() known) []func() known {
-		return append(append([]func() known(nil), x...), y...)
-	}
-	return position{p.row - q.row, p.key - q.key, p.konst - q.konst, join(p.plus, q.minus), join(p.minus, q.plus)}
-}
-
-// farthest is the largest position and constant, and what numbers that are known at run time are
-// not above, with which bounds are i32 and exact: five of them are added up at most.
-const farthest = 1 << 28
 
 // limits is what hides keys from the rows along an axis.
 type limits struct {
@@ -60,11 +43,14 @@ func (f *folding) limitsBy(rows []string) *limits {
 		}
 	}
 	for _, x := range f.k.Space {
-		if x.Size > farthest {
+		if x.Size > fusion.Farthest {
 			return l
 		}
 	}
-	l.score(f.a.Exp.Args[0].Def.Args[0])
+	m := fusion.Masks{Position: l.position}
+	m.Scores(f.a.Exp.Args[0].Def.Args[0]).Needs(l.take, func(masked, all *ir.Value) {
+		l.open = append(l.open, mask{masked, all})
+	})
 	return l
 }
 
@@ -75,7 +61,7 @@ func (f *folding) vanishes(v *ir.Value) bool {
 	}
 	o := v.Def
 	of := func(i int) bool { return f.vanishes(o.Args[i]) }
-	zero := func(i int) bool { c, ok := literal(o.Args[i]); return ok && c == 0 }
+	zero := func(i int) bool { return fusion.IsConst(o.Args[i], 0) }
 	switch {
 	case o == f.a.Exp || o == f.a.Norm:
 		return true
@@ -91,167 +77,57 @@ func (f *folding) vanishes(v *ir.Value) bool {
 	return false
 }
 
-// score finds what makes v −∞.
-func (l *limits) score(v *ir.Value) {
-	o := v.Def
-	if !l.scored(v) {
-		return
-	}
-	none := func(i int) bool { c, ok := literal(o.Args[i]); return ok && math.IsInf(c, -1) }
-	positive := func(i int) bool { c, ok := literal(o.Args[i]); return ok && c > 0 }
+// take takes a limit where it bounds keys.
+func (l *limits) take(c fusion.Condition) bool {
+	d := c.Limit
+	x := limit{row: d.Row != 0}
 	switch {
-	case o.Name == op.Select && none(2):
-		l.mask(v, o.Args[0], true, o.Args[1])
-	case o.Name == op.Select && none(1):
-		l.mask(v, o.Args[0], false, o.Args[2])
-	case o.Name == op.Add:
-		l.score(o.Args[0])
-		l.score(o.Args[1])
-	case o.Name == op.Mul && positive(0):
-		l.score(o.Args[1])
-	case o.Name == op.Mul && positive(1), o.Name == op.Div && positive(1),
-		o.Name == op.Detach, o.Name == op.Cast, op.Has(o, op.ByName):
-		l.score(o.Args[0])
-	}
-}
-
-// mask is v, which is all where cond is as when says, and else −∞.
-func (l *limits) mask(v, cond *ir.Value, when bool, all *ir.Value) {
-	if l.condition(cond, when) {
-		l.open = append(l.open, mask{v, all})
-	}
-	l.score(all)
-}
-
-// condition finds the comparisons that v being as when says needs, and reports whether it needs
-// nothing else.
-func (l *limits) condition(v *ir.Value, when bool) bool {
-	o := v.Def
-	if _, view := l.k.Views[v]; view || o == nil {
-		return false
-	}
-	switch {
-	case o.Name == op.Not:
-		return l.condition(o.Args[0], !when)
-	case o.Name == op.And && when, o.Name == op.Or && !when:
-		x, y := l.condition(o.Args[0], when), l.condition(o.Args[1], when)
-		return x && y
-	case op.Has(o, op.ByName):
-		return l.condition(o.Args[0], when)
-	}
-	return l.comparison(o, when)
-}
-
-// otherwise is the comparison that holds where another does not.
-var otherwise = map[string]string{op.Ge: op.Lt, op.Gt: op.Le, op.Le: op.Gt, op.Lt: op.Ge}
-
-// comparison takes o for a limit where it compares positions so that it bounds keys: of x ≥ y
-// the difference x−y, of a row's position less a key's or of a key's less a row's.
-func (l *limits) comparison(o *ir.Op, when bool) bool {
-	kind := o.Name
-	if !when {
-		kind = otherwise[kind]
-	}
-	if len(o.Args) != 2 || o.Args[0].Type.DType != ir.I32 {
-		return false
-	}
-	a, okA := l.position(o.Args[0])
-	b, okB := l.position(o.Args[1])
-	if !okA || !okB {
-		return false
-	}
-	var d position // not negative
-	switch kind {
-	case op.Ge:
-		d = a.minusOf(b)
-	case op.Gt:
-		d = a.minusOf(b)
-		d.konst--
-	case op.Le:
-		d = b.minusOf(a)
-	case op.Lt:
-		d = b.minusOf(a)
-		d.konst--
-	default:
-		return false
-	}
-	x := limit{row: d.row != 0}
-	switch {
-	case d.key == -1 && (d.row == 0 || d.row == 1): // key ≤ row + rest
+	case d.Key == -1 && (d.Row == 0 || d.Row == 1): // key ≤ row + rest
 		x.upper, x.at = true, d
-	case d.key == 1 && (d.row == 0 || d.row == -1): // key ≥ row − rest
-		x.at = position{}.minusOf(d)
+	case d.Key == 1 && (d.Row == 0 || d.Row == -1): // key ≥ row − rest
+		x.at = fusion.Affine{}.Less(d)
 	default:
 		return false
 	}
-	if len(x.at.plus)+len(x.at.minus) > 3 || max(x.at.konst, -x.at.konst) > farthest {
+	if len(x.at.Plus)+len(x.at.Minus) > 3 || max(x.at.Const, -x.at.Const) > fusion.Farthest {
 		return false
 	}
 	l.found = append(l.found, x)
 	return true
 }
 
-// position is v as an affine function of positions.
-func (l *limits) position(v *ir.Value) (p position, ok bool) {
-	o := v.Def
-	if !v.Type.Has(l.key()) && !slices.ContainsFunc(l.rows, v.Type.Has) {
-		if c, ok := literal(v); ok {
-			return position{konst: int64(c)}, c == math.Trunc(c) && math.Abs(c) <= farthest
-		}
-		return position{plus: []func() known{func() known { return l.find(v) }}}, !l.scored(v)
+// position is v where it is a position of the whole tensor, or does not vary in a group. A position
+// of a sharded axis has itself in Plus, for the first one that the device has.
+func (l *limits) position(v *ir.Value) (p fusion.Affine, ok bool) {
+	if !l.varies(v) {
+		return fusion.Affine{Plus: []*ir.Value{v}}, !l.scored(v)
 	}
-	if _, view := l.k.Views[v]; view || o == nil || v.Type.DType != ir.I32 {
+	o := v.Def
+	if o == nil || o.Name != op.Index {
 		return p, false
 	}
-	switch {
-	case o.Name == op.Index:
-		return l.index(o), true
-	case o.Name == op.Add || o.Name == op.Sub:
-		a, okA := l.position(o.Args[0])
-		b, okB := l.position(o.Args[1])
-		if o.Name == op.Add {
-			b = position{}.minusOf(b)
-		}
-		return a.minusOf(b), okA && okB
-	case o.Name == op.Detach, op.Has(o, op.ByName):
-		return l.position(o.Args[0])
-	}
-	return p, false
-}
-
-func (l *limits) key() string { return l.a.Key.Name }
-
-// index is the position that o counts, in the whole tensor.
-func (l *limits) index(o *ir.Op) position {
-	axis := o.Result().Type.Axes[0]
-	p := position{konst: int64(op.FirstOf(o, 0))}
-	if axis.Name == l.key() {
-		p.key = 1
+	axis := v.Type.Axes[0]
+	p.Const = int64(op.FirstOf(o, 0))
+	if axis.Name == l.a.Key.Name {
+		p.Key = 1
 	} else {
-		p.row = 1
+		p.Row = 1
 	}
 	if len(axis.Mesh) > 0 {
-		p.plus = append(p.plus, func() known {
-			first, _ := l.offset(axis)
-			return first
-		})
+		p.Plus = []*ir.Value{v}
 	}
-	return p
+	return p, true
 }
 
-// literal is v where it is a constant, perhaps in another form.
-func literal(v *ir.Value) (float64, bool) {
-	o := v.Def
-	switch {
-	case o == nil:
-		return 0, false
-	case o.Name == op.Const:
-		return o.Attrs.Float("value", math.NaN()), true
-	case o.Name == op.Neg:
-		c, ok := literal(o.Args[0])
-		return -c, ok
-	case o.Name == op.Cast, o.Name == op.Detach, op.Has(o, op.ByName):
-		return literal(o.Args[0])
+func (l *limits) varies(v *ir.Value) bool {
+	return v.Type.Has(l.a.Key.Name) || slices.ContainsFunc(l.rows, v.Type.Has)
+}
+
+// same is a value of Plus or Minus.
+func (l *limits) same(v *ir.Value) known {
+	if l.varies(v) {
+		first, _ := l.offset(v.Type.Axes[0])
+		return first
 	}
-	return 0, false
+	return l.find(v)
 }

@@ -1,7 +1,6 @@
 package fusion
 
 import (
-	"math"
 	"slices"
 
 	"ptc/ir"
@@ -74,20 +73,4 @@ func Exponent(e *ir.Op, key string) *ir.Value {
 		return x
 	}
 	return x.Def.Args[0]
-}
-
-// IsConst reports whether v is a constant, perhaps in another form.
-func IsConst(v *ir.Value, x float64) bool {
-	if v.Def == nil {
-		return false
-	}
-	switch v.Def.Name {
-	case op.Const:
-		return v.Def.Attrs.Float("value", math.NaN()) == x
-	case op.Neg:
-		return IsConst(v.Def.Args[0], -x)
-	case op.Broadcast, op.Cast:
-		return IsConst(v.Def.Args[0], x)
-	}
-	return false
 }

@@ -210,8 +210,12 @@ func (t *rewriter) rebuilt(o *ir.Op) bool {
 func (t *blocks) rebuild(x *ir.Value, v view) *ir.Value {
 	o := x.Def
 	args := make([]*ir.Value, len(o.Args))
-	if o.Name == op.Select && v.visible && t.compares(o.Args[0].Def, t.k.key, true) {
-		return t.at(o.Args[1], v)
+	if o.Name == op.Select && v.visible {
+		for i, holds := range []bool{true, false} {
+			if behind(t.masks(t.k.key).Condition(o.Args[0], holds)) {
+				return t.at(o.Args[1+i], v)
+			}
+		}
 	}
 	for i, a := range o.Args {
 		args[i] = t.at(a, v)

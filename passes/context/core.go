@@ -93,34 +93,8 @@ func (w *rewriter) match(o *ir.Op, key string) *core {
 		return nil
 	}
 	k.scores, k.sinks = fusion.SoftmaxOf(k.norm, key)
-	k.seen = w.reachOf(k.scores, key)
+	k.seen = reachOf(w.masks(key).Scores(k.scores))
 	return k
-}
-
-// positive reports whether v is a constant above 0.
-func positive(v *ir.Value) bool {
-	return v.Def != nil && v.Def.Name == op.Const && v.Def.Attrs.Float("value", 0) > 0
-}
-
-// compares reports whether o compares the positions of query and key, and is
-// holds only where the key is not after the query.
-func (w *rewriter) compares(o *ir.Op, key string, holds bool) bool {
-	if o == nil || len(o.Args) != 2 {
-		return false
-	}
-	x, y := w.position(o.Args[0]), w.position(o.Args[1])
-	name := o.Name
-	switch {
-	case x == w.axis && y == key:
-	case x == key && y == w.axis: // as if the other way round
-		name = map[string]string{op.Ge: op.Le, op.Gt: op.Lt, op.Le: op.Ge, op.Lt: op.Gt}[name]
-	default:
-		return false
-	}
-	if holds {
-		return name == op.Ge || name == op.Gt
-	}
-	return name == op.Lt || name == op.Le
 }
 
 // position is the axis of which v is the logical position, or empty.

@@ -5,7 +5,6 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/fusion"
-	"ptc/ir/op"
 )
 
 // reach is how far before a query the keys are that it sees: all that it sees are within.
@@ -25,124 +24,48 @@ func (r reach) or(s reach) reach { return reach{min(r.least, s.least), max(r.mos
 // positions before a chunk of as many queries.
 func (r reach) meets(ahead, n int) bool { return ahead+n-1 >= r.least && ahead-n+1 <= r.most }
 
-// reachOf is the reach of scores: elsewhere they are −inf.
-func (w *rewriter) reachOf(scores *ir.Value, key string) reach {
-	o := scores.Def
-	if o == nil {
-		return anywhere
-	}
-	hidden := func(v *ir.Value) bool { return fusion.IsConst(v, math.Inf(-1)) }
-	switch o.Name {
-	case op.Select:
-		yes, no := w.where(o.Args[0], key, true), w.where(o.Args[0], key, false)
-		switch {
-		case hidden(o.Args[2]):
-			return yes.and(w.reachOf(o.Args[1], key))
-		case hidden(o.Args[1]):
-			return no.and(w.reachOf(o.Args[2], key))
+// masks reads masks of the logical positions of a query, the row, and a key.
+func (w *rewriter) masks(key string) *fusion.Masks {
+	return &fusion.Masks{Position: func(v *ir.Value) (p fusion.Affine, ok bool) {
+		switch w.position(v) {
+		case w.axis:
+			return fusion.Affine{Row: 1}, true
+		case key:
+			return fusion.Affine{Key: 1}, true
 		}
-		return yes.and(w.reachOf(o.Args[1], key)).or(no.and(w.reachOf(o.Args[2], key)))
-	case op.Add:
-		return w.reachOf(o.Args[0], key).and(w.reachOf(o.Args[1], key))
-	case op.Mul, op.Div:
-		switch {
-		case positive(o.Args[1]):
-			return w.reachOf(o.Args[0], key)
-		case o.Name == op.Mul && positive(o.Args[0]):
-			return w.reachOf(o.Args[1], key)
+		return p, false
+	}}
+}
+
+// reachOf is the reach within which c holds.
+func reachOf(c fusion.Condition) reach {
+	switch c.Is {
+	case fusion.All:
+		r := anywhere
+		for _, x := range c.Of {
+			r = r.and(reachOf(x))
 		}
-	case op.Detach, op.Cast, op.Broadcast, op.Transpose:
-		return w.reachOf(o.Args[0], key)
+		return r
+	case fusion.Any:
+		r := reachOf(c.Of[0])
+		for _, x := range c.Of[1:] {
+			r = r.or(reachOf(x))
+		}
+		return r
+	case fusion.AtLeast0:
+		switch l := c.Limit; {
+		case l.Row == 1 && l.Key == -1:
+			return reach{int(-l.Const), math.MaxInt}
+		case l.Row == -1 && l.Key == 1:
+			return reach{math.MinInt, int(l.Const)}
+		}
 	}
 	return anywhere
 }
 
-// where is the reach within which cond is so (not so, for holds = false).
-func (w *rewriter) where(cond *ir.Value, key string, holds bool) reach {
-	o := cond.Def
-	if o == nil {
-		return anywhere
-	}
-	switch o.Name {
-	case op.Not:
-		return w.where(o.Args[0], key, !holds)
-	case op.And, op.Or:
-		a, b := w.where(o.Args[0], key, holds), w.where(o.Args[1], key, holds)
-		if holds == (o.Name == op.And) {
-			return a.and(b)
-		}
-		return a.or(b)
-	case op.Ge, op.Gt, op.Le, op.Lt, op.Eq:
-		return w.compared(o, key, holds)
-	}
-	return anywhere
-}
-
-// compared is the reach within which a comparison of positions holds, or does not.
-func (w *rewriter) compared(o *ir.Op, key string, holds bool) reach {
-	x, y := w.linear(o.Args[0], key), w.linear(o.Args[1], key)
-	if x == nil || y == nil {
-		return anywhere
-	}
-	name, query, keys, more := o.Name, x.query-y.query, x.key-y.key, x.more-y.more
-	if !holds {
-		name = map[string]string{op.Ge: op.Lt, op.Gt: op.Le, op.Le: op.Gt, op.Lt: op.Ge}[name]
-	}
-	if query == -1 {
-		query, keys, more = 1, -keys, -more
-		name = map[string]string{op.Ge: op.Le, op.Gt: op.Lt, op.Le: op.Ge, op.Lt: op.Gt, op.Eq: op.Eq}[name]
-	}
-	if query != 1 || keys != -1 {
-		return anywhere
-	}
-	switch name { // of the distance and −more
-	case op.Ge:
-		return reach{-more, math.MaxInt}
-	case op.Gt:
-		return reach{1 - more, math.MaxInt}
-	case op.Le:
-		return reach{math.MinInt, -more}
-	case op.Lt:
-		return reach{math.MinInt, -more - 1}
-	case op.Eq:
-		return reach{-more, -more}
-	}
-	return anywhere
-}
-
-// line is a sum of the positions of a query and a key, each so many times, and a number.
-type line struct{ query, key, more int }
-
-// linear is v as one, or nil.
-func (w *rewriter) linear(v *ir.Value, key string) *line {
-	switch w.position(v) {
-	case w.axis:
-		return &line{query: 1}
-	case key:
-		return &line{key: 1}
-	}
-	o := v.Def
-	if o == nil || v.Type.DType != ir.I32 {
-		return nil
-	}
-	switch o.Name {
-	case op.Const:
-		n := o.Attrs.Float("value", math.NaN())
-		if n != math.Trunc(n) || math.Abs(n) > 1<<30 { // no sum with a position overflows
-			return nil
-		}
-		return &line{more: int(n)}
-	case op.Broadcast, op.Transpose:
-		return w.linear(o.Args[0], key)
-	case op.Add, op.Sub:
-		a, b := w.linear(o.Args[0], key), w.linear(o.Args[1], key)
-		if a == nil || b == nil {
-			return nil
-		}
-		if o.Name == op.Sub {
-			return &line{a.query - b.query, a.key - b.key, a.more - b.more}
-		}
-		return &line{a.query + b.query, a.key + b.key, a.more + b.more}
-	}
-	return nil
+// behind reports whether c holds wherever the key is before the query.
+func behind(c fusion.Condition) bool {
+	return c.Needs(func(x fusion.Condition) bool {
+		return x.Limit.Row == 1 && x.Limit.Key == -1 && x.Limit.Const >= -1
+	}, nil)
 }
