@@ -182,6 +182,8 @@ const (
 	seesFrom = `  %17 : bool[t=32] = lt %6, %2
   %20 : bool[t=32] = not %17
 `
+	seesOne = `  %20 : bool[t=32] = eq %6, %2
+`
 	seesMoved = `  %17 : i32[s=32] = add %5, %2
   %20 : bool[s=32, t=32] = ge %17, %6
 `
@@ -189,6 +191,13 @@ const (
 
 // masked is an attention of few columns with a mask: its result, or the gradient of keys.
 func masked(mask, last string) string {
+	hide := `  %8 : f32[] = const dtype=f32 value=-inf
+  %9 : f32[s=32, t=32] = select %20, %7, %8
+`
+	if strings.Contains(mask, "%33 ") {
+		hide = `  %9 : f32[s=32, t=32] = mul %34, %33
+`
+	}
 	return `func @k class=kernel
   arg %0 : f32[s=32, d=2] in
   arg %1 : f32[t=32, d=2] in
@@ -198,10 +207,22 @@ func masked(mask, last string) string {
   %7 : f32[s=32, t=32] = dot %0, %1 over=(d)
   %5 : i32[s=32] = index axis=s size=32
   %6 : i32[t=32] = index axis=t size=32
-` + mask + `  %8 : f32[] = const dtype=f32 value=-inf
-  %9 : f32[s=32, t=32] = select %20, %7, %8
-` + last + `
+` + mask + hide + last + `
 end
+`
+}
+
+// added hides scores of m by adding −∞, scaled by what is on the left.
+func added(m string) string {
+	axes := "s=32, t=32"
+	if m == seesLength {
+		axes = "t=32"
+	}
+	return m + `  %30 : f32[] = const dtype=f32 value=-inf
+  %31 : f32[] = const dtype=f32 value=0
+  %32 : f32[` + axes + `] = select %20, %31, %30
+  %33 : f32[s=32, t=32] = add %32, %7
+  %34 : f32[] = const dtype=f32 value=0.5
 `
 }
 
@@ -234,6 +255,10 @@ func TestFoldSkips(t *testing.T) {
 		{"causal, keys", seesCausal, maskedBackward, []int{0, 4}, 0, 8, 8, 32},
 		{"window, keys", seesWindow, maskedBackward, []int{0, 4}, 16, 32, 0, 8},
 		{"length, keys", seesLength, maskedBackward, []int{0, 4}, 0, 32, 16, 32},
+		{"causal, added", added(seesCausal), maskedForward, []int{1}, 8, 32, 0, 8},
+		{"window, added", added(seesWindow), maskedForward, []int{1}, 0, 8, 16, 32},
+		{"length, added", added(seesLength), maskedForward, []int{1}, 16, 32, 0, 32},
+		{"causal, keys, added", added(seesCausal), maskedBackward, []int{0, 4}, 0, 8, 8, 32},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := kernel(t, masked(c.mask, c.last))
@@ -278,7 +303,7 @@ func TestFoldSkips(t *testing.T) {
 // Bounds that are numbers known at run time. At the ends of i32 they bound nothing, where a bound
 // would overflow.
 func TestFoldLengths(t *testing.T) {
-	for _, mask := range []string{seesLength, seesFrom, seesMoved} {
+	for _, mask := range []string{seesLength, seesFrom, seesOne, seesMoved} {
 		for _, last := range []string{maskedForward, maskedBackward} {
 			f := kernel(t, masked(mask, last))
 			for _, n := range []float64{math.MaxInt32 - 31, 1 << 28, 1<<28 + 1, 31, 9, 1, 0, -5, -1 << 28, -1<<28 - 1, math.MinInt32} {

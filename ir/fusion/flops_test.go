@@ -44,6 +44,10 @@ result %23 out`))
 		{"not", "%8 : bool[s=8, t=8] = lt %2, %3\n%9 : bool[s=8, t=8] = not %8\n" + sel, 36},
 		{"window", ge + "%11 : bool[s=8, t=8] = lt %2, %5\n%9 : bool[s=8, t=8] = and %8, %11\n" + sel, 21},
 		{"one or the other", ge + "%11 : bool[s=8, t=8] = lt %2, %5\n%9 : bool[s=8, t=8] = or %8, %11\n" + sel, 64},
+		{"a scale on the left", "%9 : bool[s=8, t=8] = ge %2, %3\n" + strings.Replace(sel, "%10", "%12", 1) + "\n%13 : f32[] = const dtype=f32 value=0.5\n%10 : f32[b=2, s=8, t=8] = mul %13, %12", 36},
+		{"added", "%9 : bool[s=8, t=8] = ge %2, %3\n%12 : f32[] = const dtype=f32 value=0\n%13 : f32[s=8, t=8] = select %9, %12, %6\n%10 : f32[b=2, s=8, t=8] = add %7, %13", 36},
+		{"each its own", "%9 : bool[s=8, t=8] = eq %2, %3\n" + sel, 8},
+		{"also of data", ge + "%11 : bool[b=2, s=8] = ge %30, %4\n%9 : bool[b=2, s=8, t=8] = and %8, %11\n" + sel, 36},
 		{"some keys", "%9 : bool[t=8] = lt %3, %4\n" + sel, 24},
 	} {
 		// The mask itself takes up to 2 FLOP for a pair.

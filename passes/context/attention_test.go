@@ -73,6 +73,10 @@ var masks = []struct {
 		q, k := m.positions()
 		return m.Select(m.Emit("lt", nil, q, k), m.Like(s, math.Inf(-1)), m.Scale(s, 0.5))
 	}},
+	{"causal from the next key, scaled on the left", before, func(m *model, s *ir.Value) *ir.Value {
+		q, k := m.positions()
+		return m.Mul(m.Like(s, 0.5), m.hide(m.Emit("gt", nil, m.Add(q, m.Const(ir.I32, 1)), k), s))
+	}},
 	{"window", func(q, k int) bool { return k <= q && q < k+2 }, func(m *model, s *ir.Value) *ir.Value { // blocks without any key for a query
 		q, k := m.positions()
 		near := m.Emit("lt", nil, m.Sub(q, k), m.Const(ir.I32, 2))
