@@ -66,7 +66,7 @@ type attending struct {
 	groups   []*tile.Range // loops of rows beside rows
 	rows     []*tile.Range // at most one
 	weights  []*tile.Value
-	limits   []limit
+	limits   []nest.Limit
 	operands map[string]int // number among ByRow or ByKey
 	deps     map[*tile.Value]dependence
 	stores   []*tile.Op
@@ -100,20 +100,19 @@ func (x *attending) products() error {
 // most masks compare positions, or the largest.
 func (x *attending) chooseRows() {
 	if len(x.Rows) == 0 {
-		x.limits = x.limitsBy(nil)
+		x.limits = x.Limits[0]
 		return
 	}
 	best, most := 0, -1
 	for i, r := range x.Rows {
-		limits := x.limitsBy(r)
 		n := 0
-		for _, l := range limits {
-			if l.row {
+		for _, l := range x.Limits[i] {
+			if l.Row {
 				n++
 			}
 		}
 		if n > most || n == most && r.Extent > x.Rows[best].Extent {
-			best, most, x.limits = i, n, limits
+			best, most, x.limits = i, n, x.Limits[i]
 		}
 	}
 	x.rows = x.Rows[best : best+1]

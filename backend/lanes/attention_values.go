@@ -71,7 +71,7 @@ func (x *attending) body(at attention.At, l attention.Lanes, f func()) {
 		x.place(at, true, nil, false)
 		if l.Sure {
 			for _, m := range x.limits {
-				x.know(m.cond, x.b.ConstInt(kernel.Scalar(kernel.I1), holds(m.when)))
+				x.know(m.Cond, x.b.ConstInt(kernel.Scalar(kernel.I1), holds(m.Holds)))
 			}
 		}
 		f()

@@ -27,6 +27,19 @@ type Attention struct {
 	Body []*tile.Value // the work on scores, and what it reads
 	// As in [fusion.Attention]; nil where there is none.
 	Exp, Base, Top, Sum, Norm *tile.Value
+	// Limits are what hides keys from the positions of each of Rows, or one list where there are none.
+	Limits [][]Limit
+}
+
+// Limit is a comparison of positions: where Cond is not as Holds says, the score is −∞. It hides the
+// keys above a bound where Upper holds, else those below. The bound, included, is the sum of Const
+// and Plus less Minus, and where Row holds the row's position more.
+type Limit struct {
+	Cond        *tile.Value
+	Holds       bool
+	Upper, Row  bool
+	Const       int64
+	Plus, Minus []*tile.Value // the same for all rows and keys
 }
 
 // Into is a product that makes scores of rows and keys, over columns that both have.
@@ -100,7 +113,32 @@ func (g *gen) attention() {
 		g.products(columns)
 		g.softmax()
 		g.storeAll()
+		g.bounded(rows)
 	})
+}
+
+// bounded notes what hides keys.
+func (g *gen) bounded(rows []dim) {
+	lists := []*limits{g.limitsBy(nil, g.k.Attention.Outs)}
+	if len(rows) > 0 {
+		lists = nil
+	}
+	for _, d := range rows {
+		lists = append(lists, g.limitsBy(d.axes, g.k.Attention.Outs))
+	}
+	for _, l := range lists {
+		values := func(vs []*ir.Value) (out []*tile.Value) {
+			for _, v := range vs {
+				out = append(out, l.same(v).x)
+			}
+			return out
+		}
+		var list []Limit
+		for _, x := range l.found {
+			list = append(list, Limit{g.value(x.of.Value), x.of.Holds, x.upper, x.row, x.at.Const, values(x.at.Plus), values(x.at.Minus)})
+		}
+		g.core.Limits = append(g.core.Limits, list)
+	}
 }
 
 // present are the ranges that the computation is at along dims.

@@ -261,12 +261,12 @@ func (f *folding) lay() {
 // masks compare positions, or the largest.
 func (f *folding) chooseRows(rows []dim) {
 	if len(rows) == 0 {
-		f.limits = f.limitsBy(nil)
+		f.limits = f.limitsBy(nil, f.outs)
 		return
 	}
 	best, most := 0, -1
 	for i, d := range rows {
-		limits := f.limitsBy(d.axes)
+		limits := f.limitsBy(d.axes, f.outs)
 		n := 0
 		for _, l := range limits.found {
 			if l.row {

@@ -13,11 +13,12 @@ import (
 type limit struct {
 	upper, row bool
 	at         fusion.Affine
+	of         fusion.Truth
 }
 
 // limits is what hides keys from the rows along an axis.
 type limits struct {
-	*folding
+	*gen
 	rows  []string // the axes that are cut as one; there may be none
 	found []limit
 	// open are the masks that are nothing but comparisons found: where these hold, each is the
@@ -34,36 +35,36 @@ func (l *limits) upper() bool {
 }
 
 // limitsBy finds what bounds the keys that a position of rows sees: nothing where the weights of
-// a key with score −∞ may be other than 0.
-func (f *folding) limitsBy(rows []string) *limits {
-	l := &limits{folding: f, rows: rows}
-	for _, o := range f.outs {
-		if w, _ := f.weights(o); !f.vanishes(w) {
+// a key with score −∞ may be other than 0 in one of the products outs.
+func (g *gen) limitsBy(rows []string, outs []*ir.Op) *limits {
+	l := &limits{gen: g, rows: rows}
+	for _, o := range outs {
+		if w, _ := g.weights(o); !g.vanishes(w) {
 			return l
 		}
 	}
-	for _, x := range f.k.Space {
+	for _, x := range g.k.Space {
 		if x.Size > fusion.Farthest {
 			return l
 		}
 	}
 	m := fusion.Masks{Position: l.position}
-	m.Scores(f.a.Exp.Args[0].Def.Args[0]).Needs(l.take, func(masked, all *ir.Value) {
+	m.Scores(g.k.Attention.Exp.Args[0].Def.Args[0]).Needs(l.take, func(masked, all *ir.Value) {
 		l.open = append(l.open, mask{masked, all})
 	})
 	return l
 }
 
 // vanishes reports whether v is 0 where the exponential is.
-func (f *folding) vanishes(v *ir.Value) bool {
-	if !f.scored(v) {
+func (g *gen) vanishes(v *ir.Value) bool {
+	if !g.scored(v) {
 		return false
 	}
-	o := v.Def
-	of := func(i int) bool { return f.vanishes(o.Args[i]) }
+	o, a := v.Def, g.k.Attention
+	of := func(i int) bool { return g.vanishes(o.Args[i]) }
 	zero := func(i int) bool { return fusion.IsConst(o.Args[i], 0) }
 	switch {
-	case o == f.a.Exp || o == f.a.Norm:
+	case o == a.Exp || o == a.Norm:
 		return true
 	case o.Name == op.Mul:
 		return of(0) || of(1)
@@ -80,7 +81,7 @@ func (f *folding) vanishes(v *ir.Value) bool {
 // take takes a limit where it bounds keys.
 func (l *limits) take(c fusion.Condition) bool {
 	d := c.Limit
-	x := limit{row: d.Row != 0}
+	x := limit{row: d.Row != 0, of: c.Source}
 	switch {
 	case d.Key == -1 && (d.Row == 0 || d.Row == 1): // key ≤ row + rest
 		x.upper, x.at = true, d
@@ -108,7 +109,7 @@ func (l *limits) position(v *ir.Value) (p fusion.Affine, ok bool) {
 	}
 	axis := v.Type.Axes[0]
 	p.Const = int64(op.FirstOf(o, 0))
-	if axis.Name == l.a.Key.Name {
+	if axis.Name == l.k.Attention.Key.Name {
 		p.Key = 1
 	} else {
 		p.Row = 1
@@ -120,7 +121,7 @@ func (l *limits) position(v *ir.Value) (p fusion.Affine, ok bool) {
 }
 
 func (l *limits) varies(v *ir.Value) bool {
-	return v.Type.Has(l.a.Key.Name) || slices.ContainsFunc(l.rows, v.Type.Has)
+	return v.Type.Has(l.k.Attention.Key.Name) || slices.ContainsFunc(l.rows, v.Type.Has)
 }
 
 // same is a value of Plus or Minus.
