@@ -8,6 +8,7 @@
 // attend.go says which functions are of it.
 // Invariant: every function that Analyze accepts can be generated for every
 // target.
+// [Masks] reads which scores masks of positions hide, for all who ask (limits.go).
 // [InParts] makes two kernels of one: parts of sums, and their sum (parts.go).
 // Imports internal/diag, ir, ir/op.
 package fusion

@@ -7,10 +7,10 @@ import (
 	"ptc/ir/op"
 )
 
-// Masks reads the masks of positions that hide scores.
+// Masks reads which scores masks of positions hide. A row is the position of a query.
 type Masks struct {
 	// Position is v as the position of a row or a key, or as a value that is the same for all rows
-	// and keys, in Plus; false where v is neither.
+	// and keys, in Plus; false where v is neither. Sums of such are read without it.
 	Position func(v *ir.Value) (Affine, bool)
 
 	visited int
@@ -29,10 +29,11 @@ func (p Affine) Less(q Affine) Affine {
 	return Affine{p.Row - q.Row, p.Key - q.Key, p.Const - q.Const, join(p.Plus, q.Minus), join(p.Minus, q.Plus)}
 }
 
-// Farthest bounds constants, so that sums of them, a row and a key do not overflow.
+// Farthest bounds constants, and for readers the positions and the values of Plus and Minus, so that
+// a sum of seven of them does not overflow.
 const Farthest = 1 << 28
 
-// mostOfMasks is how many operations are looked into.
+// mostOfMasks is how many operations are read; what is behind them is unknown.
 const mostOfMasks = 1 << 10
 
 // Condition is a condition of positions: without it a score is −∞.
