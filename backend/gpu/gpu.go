@@ -59,11 +59,11 @@ func (g *gpu) Block() int64 { return 128 }
 // Parts is one: how many would be worth it was not measured on a GPU.
 func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 
-// beside are the targets for which a plan has code as well, where its own runs on one kind of
+// alsoFor are the targets for which a plan has code as well, where its own runs on one kind of
 // device alone.
-var beside = map[string][]string{"cuda:sm_90a": {"cuda:sm_80"}}
+var alsoFor = map[string][]string{"cuda:sm_90a": {"cuda:sm_80"}}
 
-// Generate makes the code of the target, and that of those beside it, for which nothing is given:
+// Generate makes the code of the target, and that of those in alsoFor, for which nothing is given:
 // what was measured is the target's own.
 func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
 	out, err := g.code(fns, given)
@@ -73,7 +73,7 @@ func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, er
 	for i, f := range fns {
 		out.Kernels[i].Products = products(f)
 	}
-	for _, name := range beside[g.Target.Name] {
+	for _, name := range alsoFor[g.Target.Name] {
 		t, err := target.Resolve(name)
 		if err != nil {
 			return nil, err

@@ -105,7 +105,7 @@ func threadsOfRow(kept, reduced []dim) schedule.Schedule {
 	return s
 }
 
-// threadsOfColumn has as many threads beside each other as read whole sectors, and the others beside
+// threadsOfColumn has as many adjacent threads as read whole sectors, and the others in
 // them at further positions of what is reduced. Where columns are few, blocks of a cluster share them.
 func threadsOfColumn(kept, reduced []dim, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 1, Warps: blockWarps}

@@ -23,7 +23,7 @@ const (
 	// fewCols is from how many columns and steps on it takes zeros for those that are missing.
 	fewCols = 4
 	// rasterRows is how many blocks of rows take turns: of the blocks that run at a time on a large GPU, two for each
-	// multiprocessor, about as many as there are columns beside each other.
+	// multiprocessor, about as many as there are columns side by side.
 	rasterRows = 16
 	// groupRows is how many rows a matrix instruction of a warpgroup has, leastCols how many columns at least, and
 	// groupWarps how many warps.

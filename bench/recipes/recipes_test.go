@@ -119,7 +119,7 @@ func (r *Recipe) experts(t *testing.T, d *explain.Description, f *Form) {
 	}
 }
 
-// ring compares what rings of attention send on. Beside them, choices of experts are brought into the order of the
+// ring compares what rings of attention send on. Besides them, choices of experts are brought into the order of the
 // sequence, in which their places are counted.
 func (r *Recipe) ring(t *testing.T, d *explain.Description, f *Form) {
 	t.Helper()

@@ -191,7 +191,7 @@ with --rebuild, which uses its sources and none of its code, or with --no-native
 
 Which products the library computes is kept in the folder PLAN.blas; in the folder
 ptc/blas of the user's cache if PLAN.blas cannot be written, and with --trust, --rebuild
-or --no-native, since what lies beside a plan may have come with it. --blas-cache names
+or --no-native, since what lies next to a plan may have come with it. --blas-cache names
 another folder, or is off.
 
 A plan for GPUs holds text, PTX, which the driver compiles when the run starts. The driver
@@ -465,7 +465,7 @@ func (a *app) planToRun(path string, f *runFlags) (*program.Plan, error) {
 	return a.compiled(path, sourceFlags{set: f.set})
 }
 
-// caches are the folders for choices of products. What lies beside a plan may have come with it, and no signature
+// caches are the folders for choices of products. What lies next to a plan may have come with it, and no signature
 // covers it: a run that does not trust all of the plan does not look there.
 func (f *runFlags) caches(path string) (dirs []string) {
 	switch f.choices {

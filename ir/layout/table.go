@@ -24,7 +24,7 @@ type Form int
 
 const (
 	InRules Form = iota // a term of the layout's rules
-	InMeta              // a term of the metadata, beside the layout
+	InMeta              // a term of the metadata, next to the layout
 	InMesh              // the module's mesh
 )
 

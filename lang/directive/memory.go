@@ -24,7 +24,7 @@ func (y *Layout) zero(d *syntax.Zero) {
 		if ok && level < 3 {
 			y.f.Wants("E0415", x, "`zero 3`, which shards parameters and gathers them", "", "`zero %d` has nothing to prefetch", level)
 		} else if o := y.excludes("all_gather"); good && n > 0 && o != nil {
-			e := source.ErrorAt("E0415", x, "gathers ahead of their use, where `overlap` lets none run beside computation")
+			e := source.ErrorAt("E0415", x, "gathers ahead of their use, where `overlap` lets none run concurrently with computation")
 			e.Want, e.Note = "`overlap all_gather`, or `prefetch = 0`", []diag.Note{{Pos: o.At(), Msg: "the directive"}}
 			y.in.Errs.Add(e)
 		} else if good {

@@ -257,7 +257,7 @@ func notFinite(out Outcome) []string {
 	return bad
 }
 
-// zero names the gradients that are nothing beside the largest of their function.
+// zero names the gradients that are nothing compared with the largest of their function.
 func zero(out Outcome) (names []string) {
 	for _, fn := range sortedNames(out) {
 		most := 0.0

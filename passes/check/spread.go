@@ -60,7 +60,7 @@ func newSpread(m *ir.Module, written map[ir.DType]bool) (*spread, error) {
 
 // ofParts is the spread of what the devices of m round before they add it up, in the dtypes that are asked
 // for here: values that are partial over a mesh axis. It is the other part of the spread of m's results,
-// as no module without devices rounds these, and where parts cancel, their roundings are large beside the sum's.
+// as no module without devices rounds these, and where parts cancel, their roundings are large compared with the sum's.
 func (s *spread) ofParts(m *ir.Module) *spread {
 	return &spread{m: m, digits: s.digits, partial: true, squares: map[string]map[Key]float64{}, rest: s}
 }

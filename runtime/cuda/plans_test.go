@@ -288,7 +288,7 @@ func begin(t *testing.T, d *program.Device, m device.Memory, p device.Program) {
 	}
 }
 
-// furthest is how far the elements of a buffer are apart in two memories, beside the largest.
+// furthest is how far the elements of a buffer are apart in two memories, relative to the largest.
 func furthest(t *testing.T, b *program.Buffer, memories [2]device.Memory) float64 {
 	t.Helper()
 	var bytes [2][]byte

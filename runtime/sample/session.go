@@ -18,7 +18,7 @@ import (
 )
 
 // Program is the name of the program of a plan that samples, and Prefill that of the one
-// that fills the caches for a block of positions; Position is their field beside the
+// that fills the caches for a block of positions; Position is their field in addition to the
 // tokens, one number or one for each sequence, and Logits the state that the first
 // leaves. States that begin with Taken count the tokens in slots of experts.
 const (

@@ -20,7 +20,7 @@ import (
 //
 // What is written is what would have been, for a copy is of the state between two
 // steps, and saves follow one another in the same order. Only the end waits: the
-// last save has nothing to run beside it, and is made in the foreground.
+// last save has nothing to overlap with, and is made in the foreground.
 
 // writing is a checkpoint that is being written. Its other fields may be read once
 // done is closed.

@@ -69,7 +69,7 @@ type factor struct {
 	set   []bool
 }
 
-// Keep has the factors of an adapter beside the parameters, as those that a plan's lora blocks
+// Keep has the factors of an adapter next to the parameters, as those that a plan's lora blocks
 // train, and gives the number of parameters with some. Only tensors that the adapter has whole take the place of the
 // folder's.
 func (f *Folder) Keep(ad *Adapter, n *program.Names, plan *program.Plan) (int, error) {

@@ -222,7 +222,7 @@ func WriteFolder(dir string, fill func(tmp string) error) error {
 	tmp := filepath.Join(filepath.Dir(clean), fmt.Sprintf(".%s.tmp-%d", filepath.Base(clean), os.Getpid()))
 	if err := os.Mkdir(tmp, 0o777); err != nil {
 		var p *fs.PathError
-		if errors.As(err, &p) { // the user knows the folder, and not the one beside it
+		if errors.As(err, &p) { // the user knows the folder, and not the one next to it
 			err = p.Err
 		}
 		return fmt.Errorf("cannot make %s: %w", dir, err)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// peftConfig is what an adapter_config.json says of the factors that stand beside it.
+// peftConfig is what an adapter_config.json says of the factors that stand next to it.
 type peftConfig struct {
 	Type    string          `json:"peft_type"`
 	Rank    int64           `json:"r"`
@@ -96,7 +96,7 @@ func refuseUnread(all Config) error {
 	if start, ok := all["init_lora_weights"].(string); ok {
 		for _, s := range startsOver {
 			if strings.HasPrefix(start, s) {
-				return fmt.Errorf("init_lora_weights is %q, by which the weights beside the adapter are others than the model's; PEFT converts such adapters: save_pretrained(…, path_initial_model_for_weight_conversion=…)", start)
+				return fmt.Errorf("init_lora_weights is %q, by which the weights next to the adapter are others than the model's; PEFT converts such adapters: save_pretrained(…, path_initial_model_for_weight_conversion=…)", start)
 			}
 		}
 	}
