@@ -75,6 +75,9 @@ func countOf(list []string, s string) (n int) {
 
 // next reads a batch; io.EOF where there is none behind the last.
 func (r *rowReader) next() (*fewRows, error) {
+	if r.arrow == nil && r.s.Closing() {
+		return nil, r.s.End()
+	}
 	head, err := r.s.Peek(len(generator.ArrowStart))
 	switch {
 	case r.arrow != nil:

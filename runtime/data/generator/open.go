@@ -3,6 +3,7 @@ package generator
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +18,10 @@ type Stream struct {
 	Answer        Answer
 	Answered      bool // there was an answer
 
-	conn  io.ReadWriteCloser
-	child *child // nil: it was not started here
-	asked *Ask
+	conn   io.ReadWriteCloser
+	child  *child // nil: it was not started here
+	socket bool
+	asked  *Ask
 }
 
 // Connect starts or reaches the program at a place, and asks.
@@ -37,6 +39,7 @@ func Connect(from string, ask Ask, limit time.Duration) (*Stream, error) {
 		}
 		s.conn = s.child
 	case unixSocket, tcpSocket:
+		s.socket = true
 		network := map[placeKind]string{unixSocket: "unix", tcpSocket: "tcp"}[p.kind]
 		if s.conn, err = net.DialTimeout(network, p.text, min(limit, 30*time.Second)); err != nil {
 			return nil, fmt.Errorf("the program cannot be reached: %w", err)
@@ -119,8 +122,42 @@ func (s *Stream) line() ([]byte, error) {
 	}
 }
 
-// End says how a stream has ended that was read to its end: io.EOF where it ended well.
+// closing is the line behind the last batch.
+type closing struct {
+	End   bool   `json:"end"`
+	Error string `json:"error"`
+}
+
+// Closing reports whether the line follows that ends the examples.
+func (s *Stream) Closing() bool {
+	head, _ := s.Peek(1)
+	return len(head) == 1 && head[0] == '{'
+}
+
+// End says how a stream has ended, of which no batch is left: io.EOF where it ended well. Of a socket
+// whose program has answered, the end is said, as one that breaks off would look like it.
 func (s *Stream) End() error {
+	head, err := s.Peek(1)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	case err != nil && s.socket && s.Answered:
+		return errors.New("the connection has broken off before the end of the examples was said")
+	case err == nil && head[0] != '{':
+		return fmt.Errorf("behind the last batch %q follows", head)
+	case err == nil:
+		line, err := s.line()
+		if err != nil {
+			return err
+		}
+		var c closing
+		if err := json.Unmarshal(line, &c); err != nil || !c.End && c.Error == "" {
+			return errors.New("the line behind the last batch says neither of an end nor of an error")
+		}
+		if c.Error != "" {
+			return errors.New(c.Error)
+		}
+	}
 	if s.child != nil {
 		if err := s.child.ended(); err != nil {
 			return err
