@@ -192,6 +192,11 @@ random: ## compare RANDOM_CASES (default 2000) random models and layouts with on
 recipes: ## compile some forty published recipes at their sizes, and compare memory and traffic with closed forms
 	$(GO) test ./bench/recipes -run '^TestRecipes$$' -v -all -timeout 0 $(RECIPES)
 
+# BASE is a revision; REPLAY takes flags, such as REPLAY='-full' or REPLAY='-only matrix/moe'.
+.PHONY: replay
+replay: ## compile a corpus with revision BASE and with this tree, and say which plans differ, and from which pass on
+	GO=$(GO) bench/replay/run.sh "$(BASE)" $(REPLAY)
+
 .PHONY: growth
 growth: ## compile up to 192 layers and 256 microbatches, and fail where a pass takes more than n log n
 	$(GO) test ./bench/growth -v -run '^TestGrowth$$' -long -timeout 0

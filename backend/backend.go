@@ -43,6 +43,15 @@ type Target interface {
 	// kernel: Code, Symbol, Tasks, Scratch. An error says what the target cannot do, in
 	// the user's terms.
 	Generate(kernels []*ir.Func, given *schedule.Table) (*Code, error)
+	// Forms are the texts of a kernel function on its way to code, in that order: what Generate, given
+	// the same, makes of it alone.
+	Forms(f *ir.Func, given *schedule.Table) ([]Form, error)
+}
+
+// Form is a kernel in one of the languages below ir.
+type Form struct {
+	Kind string // as the extension of a file: tile, loop, ll, s, ptx
+	Text string
 }
 
 // Code is what a target generated.

@@ -108,7 +108,7 @@ func uses(p *program.Plan, name string) (most int64) {
 	return most
 }
 
-// compiled is a plan of examples/gpt with few parameters beside its activations.
+// compiled is a plan of examples/gpt with few parameters compared with its activations.
 func compiled(t *testing.T, rules string) *program.Plan {
 	t.Helper()
 	p, err := matrix.Compile("..", mustFind(t, "gpt"), matrix.Layout{Spec: "single", Set: "batch=16 seq=64 layers=4", Extra: rules}, "ref")

@@ -79,6 +79,12 @@ type Options struct {
 	// the reference, for which no code is made, then says what one of another target needs, and
 	// plans of two targets can be compared kernel by kernel.
 	Forms string
+	// Without are passes to leave out, none of which is required.
+	Without []string
+	// Stop is the last pass to run, and Compile then makes no plan; empty for all passes.
+	Stop string
+	// Why is a pass whose reasons for what it did not do the report has; empty for none.
+	Why string
 	// Hooks see the lowered module (index 0) and that after each pass.
 	Hooks []Hook
 }
@@ -96,6 +102,7 @@ type Report struct {
 	Warnings []string
 	Static   []Static // of the ports that were asked for
 	Remarks  []pass.Remark
+	Reasons  []pass.Remark // of the pass Options.Why
 	Stages   []Stage
 	Total    time.Duration
 	// parted are the products that were asked about in how many parts they are summed, where
@@ -124,8 +131,8 @@ type Bug struct{ Err error }
 func (b *Bug) Error() string { return b.Err.Error() }
 func (b *Bug) Unwrap() error { return b.Err }
 
-// Compile makes a plan. The error is diagnostics of the user's sources, what
-// the target cannot do, or a *Bug. The report is never nil.
+// Compile makes a plan, or none where Options.Stop names a pass. The error is diagnostics of the user's
+// sources, what the target cannot do, or a *Bug. The report is never nil.
 func Compile(o Options) (*program.Plan, *Report, error) {
 	start := time.Now()
 	r := &Report{Source: func(string) (string, bool) { return "", false }}
@@ -148,6 +155,10 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	pinNumbers(r, m)
 	if err := runPasses(o, r, m, t, nil); err != nil {
 		return nil, r, err
+	}
+	if o.Stop != "" {
+		r.Total = time.Since(start)
+		return nil, r, nil
 	}
 	began := time.Now()
 	if bad := verify.Module(m); len(bad) > 0 {
@@ -306,7 +317,7 @@ func described(t backend.Target) pass.Target {
 
 // runPasses runs the table for target t.
 func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
-	c := &pass.Context{Target: described(t)}
+	c := &pass.Context{Target: described(t), Why: o.Why}
 	if o.Forms != "" {
 		like, err := backend.Resolve(o.Forms)
 		if err != nil {
@@ -340,9 +351,10 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		}
 		return nil
 	})
-	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks,
-		Blind: len(o.Hooks) == 0 && len(more) == 0})
+	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks, Without: o.Without, Stop: o.Stop,
+		Blind: len(o.Hooks) == 0 && len(more) == 0 && o.Why == ""})
 	r.Remarks = append(r.Remarks, c.Remarks...)
+	r.Reasons = append(r.Reasons, c.Reasons...)
 	r.Warnings = append(r.Warnings, warnings(c.Remarks)...)
 	return classify(err)
 }

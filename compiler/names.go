@@ -19,7 +19,7 @@ func Names(o Options) ([]program.Names, *Report, error) {
 // planNames are names as a plan has them.
 func planNames(maps []names.Map) (out []program.Names) {
 	for _, m := range maps {
-		n := program.Names{Family: m.Family, Format: m.Format, Architecture: m.Architecture, Prefix: m.Prefix, Skip: m.Skip, Refuse: m.Refuse}
+		n := program.Names{Family: m.Family, Format: m.Format, Architecture: m.Architecture, Prefix: m.Prefix, Skip: m.Skip, Refuse: m.Refuse, PlusOne: m.PlusOne}
 		for _, t := range m.Tensors {
 			named := program.Named{Name: t.Name, Over: t.Over}
 			for _, p := range t.Pieces {

@@ -13,7 +13,7 @@ import (
 var slow = flag.Bool("slow", false, "all cases of tests that take long")
 
 // TestOffloadIsExact: where states and activations are makes no difference, to
-// the bit, beside the same layout with all in device memory.
+// the bit, compared with the same layout with all in device memory.
 func TestOffloadIsExact(t *testing.T) {
 	targets := []string{"ref:f64"}
 	if _, err := llvm.Load(); err == nil {

@@ -266,7 +266,7 @@ func omittedAsWritten(t *testing.T, p *lang.Program, o lang.Options) (omits, ok 
 	return len(have.Omitted) > 0, true
 }
 
-// said is what a lowering says beside its module.
+// said is what a lowering says besides its module.
 func said(r *lang.Result, c *pass.Context) []string {
 	out := []string{fmt.Sprint(r.Params, r.Elems, r.Unused, r.Config)}
 	out = append(append(out, r.Warnings...), r.Remarks...)

@@ -128,7 +128,7 @@ func TestPartsWait(t *testing.T) {
 			}
 		}
 		mutant, _ = stored(t, p)
-		if beside(mutant, i-1) {
+		if overlay(mutant, i-1) {
 			shared++
 			data, err := program.Encode(mutant)
 			if err == nil {
@@ -144,9 +144,9 @@ func TestPartsWait(t *testing.T) {
 	}
 }
 
-// beside moves the partial sums that instruction i makes over a buffer of the instruction
-// before or behind that runs beside it. It reports whether there is one.
-func beside(p *program.Plan, i int) bool {
+// overlay moves the partial sums that instruction i makes over a buffer of the instruction
+// before or behind that runs concurrently with it. It reports whether there is one.
+func overlay(p *program.Plan, i int) bool {
 	d := &p.Devices[0]
 	instrs := d.Progs[0].Instrs
 	part := -1

@@ -30,8 +30,8 @@ func (b *ByValue[T]) Lookup(v *Value) (is T, ok bool) {
 
 // Set holds x of v.
 func (b *ByValue[T]) Set(v *Value, x T) {
-	for v.ID >= len(b.held) {
-		b.held = append(b.held, kept[T]{})
+	if more := v.ID + 1 - len(b.held); more > 0 {
+		b.held = append(b.held, make([]kept[T], more)...)
 	}
 	b.held[v.ID] = kept[T]{x, true}
 }

@@ -172,7 +172,7 @@ type Op struct {
 	Name    string
 	Args    []*Value
 	Results []*Value
-	Attrs   Attrs // what it computes, beside the operands
+	Attrs   Attrs // what it computes, next to the operands
 	Slot
 	Callee *Func    // of a call: the function, of the same module
 	First  *Func    // of a call that accumulates: the function in the first turn of its task, see [Task]

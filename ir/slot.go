@@ -77,7 +77,7 @@ type Slot struct {
 	Remat bool // a forward operation rematerialized for the backward phase
 	Run   *Run // that it is in, for each instance of a stack; nil where it runs once
 	// Ahead is by how many turns of its run it is issued before the operations that
-	// stand beside it, below 0 behind them; see [Stack].
+	// stand next to it, below 0 behind them; see [Stack].
 	Ahead int
 }
 
@@ -109,7 +109,7 @@ const (
 	NoWait
 	WaitAll
 	// WaitFirst is of a call that is alone in its run: it waits for its first instance,
-	// and the others run beside that one.
+	// and the others run concurrently with that one.
 	WaitFirst
 )
 

@@ -20,6 +20,8 @@ type Options struct {
 	Only []string
 	// Stop is the last pass to run; empty means the last of the table.
 	Stop string
+	// Without are passes to leave out, none of which is required.
+	Without []string
 	// NoOptimize leaves out passes that change no level and are not required.
 	NoOptimize bool
 	// VerifyEach verifies the module before the first and after every pass.
@@ -174,6 +176,14 @@ func tell(o *Options, index int, name string, m *ir.Module, took time.Duration) 
 // choose lists the passes to run.
 func choose(o *Options) ([]*Pass, error) {
 	var list []*Pass
+	for _, name := range o.Without {
+		switch i := Index(name); {
+		case i < 0:
+			return nil, unknown(name)
+		case Table[i-1].Required:
+			return nil, &diag.Error{Code: "E0602", Msg: fmt.Sprintf("pass `%s` is required, and cannot be left out", name), Want: "a pass that only makes the plan better"}
+		}
+	}
 	if len(o.Only) > 0 {
 		for _, name := range o.Only {
 			i := Index(name)
@@ -184,7 +194,8 @@ func choose(o *Options) ([]*Pass, error) {
 		}
 	} else {
 		for i := range Table {
-			if p := &Table[i]; p.Enabled == nil || p.Enabled(o) || p.Name == o.Stop {
+			p := &Table[i]
+			if (p.Enabled == nil || p.Enabled(o) || p.Name == o.Stop) && !slices.Contains(o.Without, p.Name) {
 				list = append(list, p)
 			}
 		}

@@ -23,8 +23,8 @@ func zigzag(over string, axes ...string) ir.Term {
 	return t
 }
 
-func zero(level int, over string) ir.Term {
-	return rule("zero", "level", ir.Int(level), "over", ir.Names{over})
+func zero(level int, over ...string) ir.Term {
+	return rule("zero", "level", ir.Int(level), "over", ir.Names(over))
 }
 
 func pipelined(schedule string, m int) ir.Term {
@@ -55,7 +55,7 @@ var layouts = []struct {
 	{"cp4", mesh("cp", 4), ir.Terms{shard("cp", "seq")}},
 	{"cp4 zigzag", mesh("cp", 4), ir.Terms{zigzag("cp", "seq")}},
 	{"cp2 gather", mesh("cp", 2), ir.Terms{rule("shard", "axes", ir.Names{"seq"}, "over", ir.Names{"cp"}, "attention", ir.Name("gather"))}},
-	{"dp2 cp2 tp2 zigzag zero3", mesh("dp", 2, "cp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), zigzag("cp", "seq"), shard("tp", "heads", "ffn", "vocab"), zero(3, "dp")}},
+	{"dp2 cp2 tp2 zigzag zero3", mesh("dp", 2, "cp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), zigzag("cp", "seq"), shard("tp", "heads", "ffn", "vocab"), zero(3, "dp", "cp")}},
 	{"pp2 cp2 zigzag recompute", mesh("cp", 2, "pp", 2), ir.Terms{zigzag("cp", "seq"), pipelined("1f1b", 2), rule("recompute", "of", ir.Str("blocks.*"))}},
 	{"dp2 tp2", mesh("dp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("tp", "heads", "ffn", "vocab")}},
 	{"dp2 cp2 tp2 zero3", mesh("dp", 2, "cp", 2, "tp", 2), ir.Terms{shard("dp", "batch"), shard("cp", "seq"), shard("tp", "heads", "ffn", "vocab"), zero(3, "dp")}},

@@ -86,7 +86,7 @@ func TestPiecesInFlightOfRuns(t *testing.T) {
 			few = 1
 		}
 		if fetched != 1 || stored != few || waits != 0 {
-			t.Errorf("%+v: %d fetches for the next block, %d stores of the one before, %d transfers with nothing beside them\n%s", c, fetched, stored, waits, ir.Print(m))
+			t.Errorf("%+v: %d fetches for the next block, %d stores of the one before, %d transfers with nothing to overlap with\n%s", c, fetched, stored, waits, ir.Print(m))
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestOffloadShapeOfRuns(t *testing.T) {
 		{"never changed", "  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %1 state \"w/m\"\n", 1, 1},
 		{"each the other's", "  arg %9 : f32[a=64, b=16] state \"w/v\" init=ones()\n  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %9 state \"w/m\"\n  result %1 state \"w/v\"\n", 1, 2},
 		{"the mean over rows", "  arg %9 : f32[b=16] state \"w/r\" init=ones()\n  %2 : f32[b=16] = reduce_sum %0 over=(a)\n  %3 : f32[b=16] = add %2, %9\n  %4 : f32[a=64, b=16] = mul %1, %3\n  result %4 state \"w/m\"\n  result %3 state \"w/r\"\n", 1, 2},
-		{"beside a row", "  arg %9 : f32[b=16] data \"r\"\n  %4 : f32[a=64, b=16] = mul %1, %9\n  result %4 state \"w/m\"\n", 4, 1},
+		{"with a row", "  arg %9 : f32[b=16] data \"r\"\n  %4 : f32[a=64, b=16] = mul %1, %9\n  result %4 state \"w/m\"\n", 4, 1},
 		{"in two runs", "  %2 : f32[a=64, b=16] = add %0, %1\n  end for\n  for blocks down\n  %3 : f32[a=64, b=16] = mul %2, %1\n  result %3 param \"w\"\n  result %2 state \"w/m\"\n", 2, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

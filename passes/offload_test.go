@@ -195,7 +195,7 @@ func TestOffloadShape(t *testing.T) {
 		{"never changed", "  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %1 state \"w/m\"\n", 1, 1},
 		{"each the other's", "  arg %9 : f32[a=64, b=16] state \"w/v\" init=ones()\n  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %9 state \"w/m\"\n  result %1 state \"w/v\"\n", 1, 2},
 		{"the mean over rows", "  arg %9 : f32[b=16] state \"w/r\" init=ones()\n  %2 : f32[b=16] = reduce_sum %0 over=(a)\n  %3 : f32[b=16] = add %2, %9\n  %4 : f32[a=64, b=16] = mul %1, %3\n  result %4 state \"w/m\"\n  result %3 state \"w/r\"\n", 1, 2},
-		{"beside a row", "  arg %9 : f32[b=16] data \"r\"\n  %4 : f32[a=64, b=16] = mul %1, %9\n  result %4 state \"w/m\"\n", 4, 1},
+		{"with a row", "  arg %9 : f32[b=16] data \"r\"\n  %4 : f32[a=64, b=16] = mul %1, %9\n  result %4 state \"w/m\"\n", 4, 1},
 		{"a number", "  arg %9 : f32[] state \"n\" init=ones()\n  %2 : f32[a=64, b=16] = mul %1, %9\n  %3 : f32[] = add %9, %9\n  result %2 state \"w/m\"\n  result %3 state \"n\"\n", 4, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -254,6 +254,6 @@ func TestOffloadedActivations(t *testing.T) {
 	_, many, _ := peak(6, rules)
 	t.Logf("three layers more take %d bytes; offloaded %d, and %d on the host", grows[0], grows[1], many-few)
 	if grows[1] > grows[0]/8 || many-few < grows[0]*7/8 {
-		t.Errorf("three layers more take %d bytes beside their parameters; offloaded %d, and %d on the host", grows[0], grows[1], many-few)
+		t.Errorf("three layers more take %d bytes in addition to their parameters; offloaded %d, and %d on the host", grows[0], grows[1], many-few)
 	}
 }

@@ -108,7 +108,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestManyReductions holds that the reductions of gradients all run beside other
+// TestManyReductions holds that the reductions of gradients all run concurrently with other
 // work, though there are more of them than may be under way at once: the oldest is
 // waited for where the limit is reached.
 func TestManyReductions(t *testing.T) {
@@ -150,7 +150,7 @@ func TestManyReductions(t *testing.T) {
 
 // TestBesideOtherInstances: but for those of the first or last instances and for what
 // stands outside of the blocks, collectives that need not be waited for in their block
-// have as many kernels beside them as a block has at least.
+// have as many kernels to overlap with them as a block has at least.
 func TestBesideOtherInstances(t *testing.T) {
 	const layers = 8
 	for _, l := range []struct {
@@ -185,7 +185,7 @@ func TestBesideOtherInstances(t *testing.T) {
 			}
 		}
 		if all < layers || few > l.except {
-			t.Errorf("%s: %d of %d have fewer than %d kernels beside them, want at most %d", l.name, few, all, l.kernels, l.except)
+			t.Errorf("%s: %d of %d have fewer than %d kernels to overlap with them, want at most %d", l.name, few, all, l.kernels, l.except)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func firstKernel(m *ir.Module, layer int) int {
 	return -1
 }
 
-// TestOverlapRule holds that only what the layout names runs beside other work.
+// TestOverlapRule holds that only what the layout names runs concurrently with other work.
 func TestOverlapRule(t *testing.T) {
 	base := ir.Terms{shard("dp", "batch"), zero(3, "dp")}
 	for _, c := range []struct {

@@ -45,7 +45,7 @@ func fitting(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, 
 // Unfit is what a block of the target, or of one for which the plan has code as well, lacks for an attention
 // whose columns are many: shared memory, however few queries and keys there are at a time.
 func (g *gpu) Unfit(k *fusion.Kernel) string {
-	for _, name := range append([]string{g.Target.Name}, beside[g.Target.Name]...) {
+	for _, name := range append([]string{g.Target.Name}, alsoFor[g.Target.Name]...) {
 		t, err := target.Resolve(name)
 		if err != nil || 2*nest.LeastShared(k) <= int64(t.Shared) { // exchanges take less than operands
 			continue

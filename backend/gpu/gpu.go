@@ -11,6 +11,7 @@ import (
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/target"
 	"ptc/backend/nest"
+	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -58,11 +59,11 @@ func (g *gpu) Block() int64 { return 128 }
 // Parts is one: how many would be worth it was not measured on a GPU.
 func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 
-// beside are the targets for which a plan has code as well, where its own runs on one kind of
+// alsoFor are the targets for which a plan has code as well, where its own runs on one kind of
 // device alone.
-var beside = map[string][]string{"cuda:sm_90a": {"cuda:sm_80"}}
+var alsoFor = map[string][]string{"cuda:sm_90a": {"cuda:sm_80"}}
 
-// Generate makes the code of the target, and that of those beside it, for which nothing is given:
+// Generate makes the code of the target, and that of those in alsoFor, for which nothing is given:
 // what was measured is the target's own.
 func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
 	out, err := g.code(fns, given)
@@ -72,7 +73,7 @@ func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, er
 	for i, f := range fns {
 		out.Kernels[i].Products = products(f)
 	}
-	for _, name := range beside[g.Target.Name] {
+	for _, name := range alsoFor[g.Target.Name] {
 		t, err := target.Resolve(name)
 		if err != nil {
 			return nil, err
@@ -98,12 +99,9 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 	out := &backend.Code{Roof: g.roof()}
 	parts, of := shares(made)
 	for _, share := range parts {
-		m := ptx.Module{Version: g.PTX, Target: g.Arch}
+		m := g.module()
 		for _, i := range share {
-			if multipliesEighths(made[i].Entry) {
-				m.Version = eighthsPTX
-			}
-			m.Entries = append(m.Entries, made[i].Entry)
+			g.put(m, made[i].Entry)
 		}
 		out.Code = append(out.Code, program.Code{Kind: Kind, Data: []byte(m.String())})
 	}
@@ -114,11 +112,22 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 	return out, nil
 }
 
-// eighthsPTX is the version of the language from which on warps multiply floats of eight bits ("PTX ISA", mma); others
-// keep the older one, which more drivers know.
-const eighthsPTX = "8.4"
+// module is an empty one of the target.
+func (g *gpu) module() *ptx.Module { return &ptx.Module{Version: g.PTX, Target: g.Arch} }
 
-func multipliesEighths(e *ptx.Entry) bool {
+// put adds an entry, and raises the version where the entry takes it.
+func (g *gpu) put(m *ptx.Module, e *ptx.Entry) {
+	if usesFP8MMA(e) {
+		m.Version = fp8PTX
+	}
+	m.Entries = append(m.Entries, e)
+}
+
+// fp8PTX is the version of the language from which on warps multiply floats of eight bits ("PTX ISA", mma); others
+// keep the older one, which more drivers know.
+const fp8PTX = "8.4"
+
+func usesFP8MMA(e *ptx.Entry) bool {
 	return slices.ContainsFunc(e.Body, func(s ptx.Stmt) bool { return strings.HasPrefix(s.Op, "mma.sync.aligned.m16n8k32.") })
 }
 
@@ -134,13 +143,13 @@ func maps(all []lower.Map) []program.TensorMap {
 
 func (g *gpu) roof() *program.Roof {
 	r := g.Roof
-	eighths := r.FP8
-	if !g.Eighths { // they are multiplied as bf16
-		eighths = r.Half
+	fp8 := r.FP8
+	if !g.FP8 { // they are multiplied as bf16
+		fp8 = r.Half
 	}
 	out := &program.Roof{Device: r.Device, Bytes: r.Bytes, Rates: []program.Rate{
 		{DType: "f32", Flops: r.F32}, {DType: "bf16", Flops: r.Half}, {DType: "f16", Flops: r.Half},
-		{DType: "f8e4m3", Flops: eighths}, {DType: "f8e5m2", Flops: eighths}}}
+		{DType: "f8e4m3", Flops: fp8}, {DType: "f8e5m2", Flops: fp8}}}
 	return out
 }
 
@@ -198,7 +207,7 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, Eighths: t.Eighths, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
+	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
 	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
@@ -226,19 +235,26 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 		if len(all) != 1 {
 			return lower.Kernel{}, fmt.Errorf("found %d phases; expected one", len(all))
 		}
+		all[0].Programs = []*tile.Program{p}
 		return all[0], nil
 	}
 	sections, err := sections(k, cuts)
 	if err != nil {
 		return lower.Kernel{}, err
 	}
-	return lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps), features(t)...)
+	out, err := lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps), features(t)...)
+	for _, s := range sections {
+		if !slices.Contains(out.Programs, s.Program) { // those that are alike share theirs
+			out.Programs = append(out.Programs, s.Program)
+		}
+	}
+	return out, err
 }
 
 // features are what lowering has to know of t.
 func features(t target.Target) (all []lower.Feature) {
-	if t.Eighths {
-		all = append(all, lower.Eighths)
+	if t.FP8 {
+		all = append(all, lower.FP8)
 	}
 	return all
 }

@@ -63,7 +63,7 @@ type attending struct {
 	*nest.Attention
 	spec attention.Spec
 
-	groups   []*tile.Range // loops of rows beside rows
+	groups   []*tile.Range // loops of rows besides rows
 	rows     []*tile.Range // at most one
 	weights  []*tile.Value
 	limits   []limit

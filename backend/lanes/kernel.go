@@ -5,6 +5,7 @@ import (
 
 	"ptc/backend/kernel"
 	"ptc/backend/nest"
+	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -44,6 +45,37 @@ func generate(name string, k *fusion.Kernel, m kernel.Machine, given *schedule.T
 		}
 	}
 	return cut(name, k, nest.Lanes(k, int64(m.Lanes(kernel.F32))), m)
+}
+
+// Tiles are the tile programs of f, cut as [Kernel] cuts them: one, or one for each section that is like no other
+// before it. An attention has none.
+func Tiles(f *ir.Func, m kernel.Machine, given *schedule.Table) (out []*tile.Program, err error) {
+	k, err := fusion.Analyze(f)
+	if err != nil {
+		return nil, fmt.Errorf("kernel @%s: %w", f.Name, err)
+	}
+	alike := map[string]bool{}
+	for _, part := range k.Apart() {
+		key := fusion.Key(part.F)
+		if alike[key] || part.Class == fusion.Attend {
+			continue
+		}
+		alike[key] = true
+		s, ok := given.Of(key)
+		if !ok || s.Split > 1 && part.Class == fusion.Gemm {
+			s = nest.Lanes(part, int64(m.Lanes(kernel.F32)))
+		}
+		name := f.Name
+		if k.Class == fusion.Horizontal {
+			name = fmt.Sprintf("%s.%d", f.Name, len(alike)-1)
+		}
+		p, err := nest.Program(name, part, s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // ScheduleError is of a schedule that was given for a kernel which cannot have it.

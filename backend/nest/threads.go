@@ -23,7 +23,7 @@ type GPU struct {
 	Groups     bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
 	Tensor     bool  // copies of tiles by one thread
 	Section    bool  // the product shares its launch with others, for which blocks of a size that fills a multiprocessor leave none
-	Eighths    bool  // matrix instructions of floats of eight bits
+	FP8        bool  // matrix instructions of floats of eight bits
 	Clusters   bool  // blocks that reach each other's shared memory
 	Shared     int64 // bytes of shared memory that a block may have; 0 if that is not known
 	Processors int64 // multiprocessors; 0 if that is not known
@@ -105,7 +105,7 @@ func threadsOfRow(kept, reduced []dim) schedule.Schedule {
 	return s
 }
 
-// threadsOfColumn has as many threads beside each other as read whole sectors, and the others beside
+// threadsOfColumn has as many adjacent threads as read whole sectors, and the others in
 // them at further positions of what is reduced. Where columns are few, blocks of a cluster share them.
 func threadsOfColumn(kept, reduced []dim, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 1, Warps: blockWarps}

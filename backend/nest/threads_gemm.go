@@ -23,7 +23,7 @@ const (
 	// fewCols is from how many columns and steps on it takes zeros for those that are missing.
 	fewCols = 4
 	// rasterRows is how many blocks of rows take turns: of the blocks that run at a time on a large GPU, two for each
-	// multiprocessor, about as many as there are columns beside each other.
+	// multiprocessor, about as many as there are columns side by side.
 	rasterRows = 16
 	// groupRows is how many rows a matrix instruction of a warpgroup has, leastCols how many columns at least, and
 	// groupWarps how many warps.
@@ -43,14 +43,14 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	x := newContraction(&gen{k: k})
 	m, n, over := product(x.m), product(x.n), product(x.k)
 	others := product(x.outer)
-	eighths := x.left.Type.DType.IsScaled()
-	narrow := x.left.Type.DType.Size() == 2 || eighths
+	fp8 := x.left.Type.DType.IsScaled()
+	narrow := x.left.Type.DType.Size() == 2 || fp8
 	// Floats of eight bits are multiplied by instructions that take twice as many steps, or as bf16.
 	steps, size := int64(16), int64(x.left.Type.DType.Size())
 	switch {
-	case eighths && on.Eighths:
+	case fp8 && on.FP8:
 		steps = 32
-	case eighths:
+	case fp8:
 		size = 2
 	}
 	s := schedule.Schedule{Grid: -1, Left: schedule.PerTask, Right: schedule.PerTask}

@@ -65,6 +65,9 @@ func (t *target) Unfit(*fusion.Kernel) string { return "" }
 // Parts is one: nothing runs side by side.
 func (t *target) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 
+// Forms are none: the evaluator takes the function as it is.
+func (t *target) Forms(*ir.Func, *schedule.Table) ([]backend.Form, error) { return nil, nil }
+
 // Generate prints the kernels.
 func (t *target) Generate(fns []*ir.Func, _ *schedule.Table) (*backend.Code, error) {
 	text := ir.Print(&ir.Module{Level: ir.Fused, Name: "kernels", Funcs: fns})

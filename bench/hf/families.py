@@ -16,7 +16,8 @@ def families(tiny):
     size = dict(vocab_size=11, hidden_size=8, intermediate_size=6, num_hidden_layers=2, num_attention_heads=2,
                 num_key_value_heads=1, max_position_embeddings=32)
     if not tiny:
-        size = dict(vocab_size=97, hidden_size=48, intermediate_size=56, num_hidden_layers=4, num_attention_heads=6,
+        size = dict(vocab_size=831,  # more than the tokenizers of the tests have
+                     hidden_size=48, intermediate_size=56, num_hidden_layers=4, num_attention_heads=6,
                     num_key_value_heads=2, max_position_embeddings=64)
     heads = size["num_attention_heads"]
     plain = dict(vocab_size=size["vocab_size"], n_embd=size["hidden_size"], n_layer=size["num_hidden_layers"],

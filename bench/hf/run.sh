@@ -22,6 +22,8 @@ mkdir "$work/cases"
 "$python" "$here/families.py" "$work/cases"
 PTC_HF_CASES=$work/cases go test -count=1 ./bench/hf
 "$python" "$here/check.py" bin/ptc "$work/cases" "$work"
+"$python" "$here/ggufs.py" bin/ptc "$work/cases" "$work" runtime/tokenizer/testdata
+"$python" "$here/adapters.py" bin/ptc "$work/cases" "$work"
 
 # Configs with keys left out, null, or what the class takes anyway, in both directions.
 "$python" "$here/drawn.py" --table

@@ -37,19 +37,29 @@ type Run struct {
 // Compile makes the plan of a case. root is the folder of the module, target as
 // the compiler has it; hooks see each pass.
 func Compile(root string, m Model, l Layout, target string, hooks ...compiler.Hook) (*program.Plan, error) {
-	src, err := m.Source(root)
+	src, set, err := Text(root, m, l)
 	if err != nil {
 		return nil, err
+	}
+	p, _, err := compiler.Compile(compiler.Options{File: m.Name + ".ptl", Source: []byte(src),
+		Set: set, Layout: LayoutName, Target: target, Hooks: hooks})
+	return p, err
+}
+
+// LayoutName is the layout's name in [Text].
+const LayoutName = "of_the_matrix"
+
+// Text is the source of a case, with its layout, and the sizes that replace those of its config.
+func Text(root string, m Model, l Layout) (src string, set []string, err error) {
+	if src, err = m.Source(root); err != nil {
+		return "", nil, err
 	}
 	rules, err := l.Rules(m)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	set := append(append([]string(nil), m.Set...), strings.Fields(l.Set)...)
-	src += "\nlayout of_the_matrix {\n" + rules + "\n}\n"
-	p, _, err := compiler.Compile(compiler.Options{File: m.Name + ".ptl", Source: []byte(src),
-		Set: lastOf(set), Layout: "of_the_matrix", Target: target, Hooks: hooks})
-	return p, err
+	set = append(append(set, m.Set...), strings.Fields(l.Set)...)
+	return src + "\nlayout " + LayoutName + " {\n" + rules + "\n}\n", lastOf(set), nil
 }
 
 // lastOf keeps the last value of each key.

@@ -175,7 +175,7 @@ func (k kernel) faults(g target.Target) []string {
 	if half := k.DType == "bf16" || k.DType == "f16"; half && (k.Class == "gemm" || k.Class == "attention") && !has("HMMA") && !has("HGMMA") {
 		out = append(out, "no matrix instruction")
 	}
-	if eighth := strings.HasPrefix(k.DType, "f8"); eighth && k.Class == "gemm" && g.Eighths && !has("QMMA") && !has("QGMMA") {
+	if float8 := strings.HasPrefix(k.DType, "f8"); float8 && k.Class == "gemm" && g.FP8 && !has("QMMA") && !has("QGMMA") {
 		out = append(out, "no matrix instruction of eight bits")
 	}
 	return append(out, k.Warnings...)

@@ -13,8 +13,9 @@ type Form struct {
 	Exchange Traffic
 	// Ring is what rings of attention send on in one step: keys, values and their gradients.
 	Ring float64
-	// Gradients and Parameters are the bytes of all gradients that replicas add up, and
-	// of all parameters that are gathered; of experts' inputs and outputs as well, where sequences are shared.
+	// Gradients and Parameters are the bytes that a device sends of all gradients that replicas add up, and
+	// of all parameters that are gathered; of experts' inputs and outputs as well, where sequences are shared. An
+	// all_reduce counts as its sums alone.
 	Gradients, Parameters float64
 	// Attention is how often kernels of attention are launched.
 	Attention int
@@ -40,9 +41,14 @@ func Of(r *Recipe) Form {
 	shared, routed := r.layer()
 	layer, embedding := shared+routed, float64(r.Vocab*r.Embed)/float64(tp)
 	all := float64(r.Layers)*layer + embedding*r.embeddings() + float64(r.Front)
-	f.Gradients = 4 * all
+	replicas := float64(max(1, r.DP) * max(1, r.CP))
+	exchanged := float64(r.Layers)*routed*(1-1/replicas) + (all-float64(r.Layers)*routed)*(1-1/(replicas*float64(max(1, r.EP))))
+	f.Gradients = 4 * exchanged
 	if r.Zero > 0 {
-		f.Parameters = 2 * all
+		f.Parameters = 2 * exchanged
+		if pp > 1 && r.embeddings() == 1 { // first and last stage add up a gradient each of the one table
+			f.Gradients += 4 * embedding
+		}
 	}
 	if r.Zero == 3 {
 		f.Parameters *= 2 // in the forward phase, and once for the backward phase with what it rematerializes
@@ -116,8 +122,8 @@ func (f *Form) rows(r *Recipe, turns int, act float64) {
 	cp := float64(r.CP)
 	f.Exchange.Count += n
 	f.Exchange.Bytes += float64(n) * act * float64(r.Chosen) * capacity * (1 - 1/cp)
-	f.Parameters += float64(gathers) * act * cp
-	f.Gradients += float64(2*turns) * act * cp
+	f.Parameters += float64(gathers) * act * (cp - 1)
+	f.Gradients += float64(2*turns) * act * (cp - 1)
 }
 
 // tensor is Megatron's f and g (Shoeybi et al., 2019): two sums in the forward phase of a
@@ -225,7 +231,7 @@ func (r *Recipe) element(replicas float64) float64 {
 // most microbatches are under way: as many as there are stages, and of an interleaved
 // schedule (p-1)/(p·v) more (Korthikanti et al., 2022, section 4.2.3). Of a rematerialized
 // block its input is kept, of one whose attention is rematerialized 34·s·b·h/t bytes with
-// sequence parallelism (table 2).
+// sequence parallelism, and of one of which nothing is (10 + 24/t)·s·b·h (table 2).
 func (r *Recipe) activations(act float64) float64 {
 	pp, tp, micro := max(1, r.PP), float64(max(1, r.TP)), max(1, r.Micro)
 	layers := float64((r.Layers+pp-1)/pp) * float64(min(pp, micro))
@@ -239,8 +245,11 @@ func (r *Recipe) activations(act float64) float64 {
 	if r.SP {
 		keep /= tp
 	}
-	if r.Recompute == "Core" {
+	switch {
+	case r.Recompute == "Core" || r.Recompute == "" && r.SP:
 		keep = 17 * act / tp
+	case r.Recompute == "": // attention keeps no scores (Dao et al., "FlashAttention", 2022)
+		keep = (5 + 12/tp) * act
 	}
 	return layers * keep
 }

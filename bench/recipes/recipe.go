@@ -43,7 +43,7 @@ type Plan struct {
 	Zero               int
 	Recompute          string // modules or auto
 	Ring               bool   // attention over CP; otherwise keys and values are gathered
-	Eighths            bool   // products of eight bits
+	FP8                bool   // products of eight bits
 	Half               bool   // computes and keeps parameters in f16, with a scaled loss, not in bf16
 }
 
@@ -58,8 +58,8 @@ func (p Plan) Devices() int {
 	return max(1, p.DP) * max(1, p.PP) * max(1, p.TP) * max(1, p.CP) * max(1, p.EP)
 }
 
-// settings are the sizes as entries of the config.
-func (r *Recipe) settings() (out []string) {
+// Settings are the sizes as entries of the config.
+func (r *Recipe) Settings() (out []string) {
 	ffn := r.FFN
 	if ffn == 0 {
 		ffn = 4 * r.Embed
@@ -76,8 +76,8 @@ func (r *Recipe) settings() (out []string) {
 	return out
 }
 
-// layout is the layout in the language, under the name recipe.
-func (r *Recipe) layout() string {
+// Layout is the layout in the language, under the name recipe.
+func (r *Recipe) Layout() string {
 	var mesh, lines, batch, whole []string
 	axis := func(name string, size int) bool {
 		if size > 1 {
@@ -136,7 +136,7 @@ func (r *Recipe) layout() string {
 		add("recompute %s", r.Recompute)
 	}
 	products := ""
-	if r.Eighths {
+	if r.FP8 {
 		products = "  products = f8"
 	}
 	dtype := "bf16"

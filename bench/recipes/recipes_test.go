@@ -10,6 +10,8 @@ import (
 
 	"ptc/compiler"
 	"ptc/runtime/explain"
+	"ptc/runtime/program"
+	"ptc/runtime/train"
 )
 
 var (
@@ -28,25 +30,25 @@ func used(t *testing.T) float64 {
 }
 
 // compile makes the plan of a recipe and describes it.
-func compile(t *testing.T, r *Recipe) (*explain.Description, float64) {
+func compile(t *testing.T, r *Recipe) (*program.Plan, *explain.Description, float64) {
 	t.Helper()
 	src, err := os.ReadFile(r.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := used(t)
-	p, report, err := compiler.Compile(compiler.Options{File: r.Model, Source: append(src, "\n"+r.layout()...), Read: os.ReadFile,
-		Layout: "recipe", Target: "cuda:sm_90a", Set: r.settings()})
+	p, report, err := compiler.Compile(compiler.Options{File: r.Model, Source: append(src, "\n"+r.Layout()...), Read: os.ReadFile,
+		Layout: "recipe", Target: "cuda:sm_90a", Set: r.Settings()})
 	took := used(t) - before
 	if err != nil {
-		t.Fatalf("%v\n%s", err, r.layout())
+		t.Fatalf("%v\n%s", err, r.Layout())
 	}
 	for _, w := range report.Warnings {
 		if !strings.HasPrefix(w, "devices are idle") { // which some publications accept
 			t.Errorf("a warning: %v", w)
 		}
 	}
-	return explain.Describe(p), took
+	return p, explain.Describe(p), took
 }
 
 // TestRecipes: published recipes compile in seconds, need the memory of their closed form
@@ -58,7 +60,7 @@ func TestRecipes(t *testing.T) {
 			continue
 		}
 		t.Run(r.Name, func(t *testing.T) {
-			d, took := compile(t, r)
+			p, d, took := compile(t, r)
 			f := Of(r)
 			peak := float64(slices.Max(d.Memory.Peak))
 			t.Logf("%d devices: %.1f GiB, of the form %.2f; %.1f CPU-s", r.Devices(), peak/(1<<30), peak/f.Peak, took)
@@ -72,6 +74,9 @@ func TestRecipes(t *testing.T) {
 			r.replicas(t, d, &f)
 			r.experts(t, d, &f)
 			r.ring(t, d, &f)
+			if strings.Contains(r.Name, "70B") {
+				evenParts(t, p)
+			}
 			if n := attention(d); n < f.Attention {
 				t.Errorf("%d launches of attention kernels, at least %d in both phases", n, f.Attention)
 			}
@@ -114,7 +119,7 @@ func (r *Recipe) experts(t *testing.T, d *explain.Description, f *Form) {
 	}
 }
 
-// ring compares what rings of attention send on. Beside them, choices of experts are brought into the order of the
+// ring compares what rings of attention send on. Besides them, choices of experts are brought into the order of the
 // sequence, in which their places are counted.
 func (r *Recipe) ring(t *testing.T, d *explain.Description, f *Form) {
 	t.Helper()
@@ -129,17 +134,22 @@ func (r *Recipe) ring(t *testing.T, d *explain.Description, f *Form) {
 	}
 }
 
-// replicas compares what replicas exchange of gradients and parameters.
+// replicas compares what a device of each stage sends of gradients and parameters that others have too.
 func (r *Recipe) replicas(t *testing.T, d *explain.Description, f *Form) {
 	t.Helper()
 	have := map[string]float64{}
-	for _, c := range d.Collectives {
+	for _, c := range d.Communication {
 		axes := strings.Split(c.Axis, ",")
-		if c.Kind == "all_to_all" || c.Kind == "permute" || !slices.Contains(axes, "dp") && !slices.Contains(axes, "cp") {
+		if c.Kind == "all_to_all" || c.Kind == "permute" || !slices.ContainsFunc([]string{"dp", "cp", "ep"}, func(m string) bool { return slices.Contains(axes, m) }) {
 			continue
 		}
-		have[c.Kind] += float64(c.Count) * float64(c.Bytes)
+		n := float64(c.Sent) * float64(d.Classes[c.Class].Devices) / float64(r.Devices()/max(1, r.PP))
+		if c.Kind == "all_reduce" {
+			n /= 2
+		}
+		have[c.Kind] += n
 	}
+	t.Logf("replicas add up %.1f GiB of %.1f and gather %.1f of %.1f", (have["all_reduce"]+have["reduce_scatter"])/(1<<30), f.Gradients/(1<<30), have["all_gather"]/(1<<30), f.Parameters/(1<<30))
 	if n := have["all_reduce"] + have["reduce_scatter"]; n > 1.02*f.Gradients {
 		t.Errorf("replicas add up %.1f GiB; all gradients in f32 are %.1f", n/(1<<30), f.Gradients/(1<<30))
 	}
@@ -155,4 +165,21 @@ func attention(d *explain.Description) (n int) {
 		}
 	}
 	return n
+}
+
+// evenParts: of a checkpoint in parts no process writes much more than its share, rank 0 included.
+func evenParts(t *testing.T, p *program.Plan) {
+	t.Helper()
+	shares, err := train.Shares(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := int64(0)
+	for _, n := range shares {
+		all += n
+	}
+	t.Logf("of a checkpoint of %.1f GB rank 0 writes %.2f GB, and the most of one process is %.2f GB", float64(all)/1e9, float64(shares[0])/1e9, float64(slices.Max(shares))/1e9)
+	if mean := all / int64(len(shares)); slices.Max(shares) > mean*11/10 {
+		t.Errorf("a process writes %d bytes of a checkpoint, the mean is %d", slices.Max(shares), mean)
+	}
 }

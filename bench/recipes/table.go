@@ -61,8 +61,9 @@ var Table = []Recipe{
 		Sizes: Sizes{Layers: 70, Embed: 14336, Heads: 112, Head: 128, Vocab: 250880, Seq: 2048, Batch: 2048}, Plan: Plan{DP: 8, PP: 12, TP: 4, Micro: 128, Zero: 1, Recompute: "Block"}},
 	{Name: "GPT-NeoX 20B on 96", Source: "Black et al., \"GPT-NeoX-20B\" (2022), section 3.2", Model: "gpt.ptl", Most: 40, CPU: 5,
 		Sizes: Sizes{Layers: 44, Embed: 6144, Heads: 64, Head: 96, Vocab: 50432, Seq: 2048, Batch: 1536}, Plan: Plan{DP: 12, PP: 4, TP: 2, Micro: 32, Zero: 1, Recompute: "Block"}},
-	{Name: "OPT 175B on 992", Source: "Zhang et al., \"OPT\" (2022), section 2.4", Model: "gpt.ptl", Most: 80, CPU: 4,
-		Sizes: Sizes{Layers: 96, Embed: 12288, Heads: 96, Head: 128, Vocab: 50272, Seq: 2048, Batch: 992}, Plan: Plan{DP: 124, TP: 8, Zero: 3, Recompute: "Block"}},
+	// The publication has 992 devices; 124 replicas divide no axis of a parameter, and ZeRO would shard over 4 of them.
+	{Name: "OPT 175B on 1,024", Source: "Zhang et al., \"OPT\" (2022), section 2.4, the sizes", Model: "gpt.ptl", Most: 80, CPU: 4,
+		Sizes: Sizes{Layers: 96, Embed: 12288, Heads: 96, Head: 128, Vocab: 50272, Seq: 2048, Batch: 1024}, Plan: Plan{DP: 128, TP: 8, Zero: 3, Recompute: "Block"}},
 	// The publication shards what lies between blocks over tp as well, and so fits in 32 GiB.
 	{Name: "PaLM 540B on 6,144", Source: "Chowdhery et al., \"PaLM\" (2022), section 4", Model: "palm.ptl", Most: 48, CPU: 4,
 		Sizes: Sizes{Layers: 118, Embed: 18432, Heads: 48, KV: 1, Head: 256, FFN: 73728, Vocab: 255996, Seq: 2048, Batch: 2048}, Plan: Plan{DP: 512, TP: 12, Zero: 3, Recompute: "Block"}},
@@ -89,8 +90,8 @@ var Table = []Recipe{
 		Sizes: of(llama8, 1, 1<<20), Plan: Plan{CP: 64, Zero: 3, Recompute: "Block", Ring: true}},
 	{Name: "MT-NLG 530B on 2,240, zero bubble", Source: "the same, in the schedule of Qi et al., \"Zero bubble pipeline parallelism\" (2024), section 2.1", Model: "gpt.ptl", Most: 80, CPU: 6,
 		Sizes: sizesOf(105, 20480, 128, 1920), Plan: Plan{DP: 8, PP: 35, TP: 8, Micro: 240, SP: true, Zero: 1, Schedule: "zb_h1", Recompute: "Block"}},
-	{Name: "Llama 3 405B on 512, eight bits", Source: titan, Model: "llama.ptl", Most: 80, CPU: 6, Sizes: of(llama405, 256, 8192), Plan: Plan{DP: 8, PP: 7, TP: 8, Micro: 32, Chunks: 2, SP: true, Zero: 1, Recompute: "Block", Eighths: true}},
-	{Name: "Llama 3 70B on 64, eight bits in parts", Source: titan, Model: "llama.ptl", Most: 80, CPU: 4, Sizes: of(llama70, 64, 8192), Plan: Plan{DP: 8, TP: 8, Micro: 4, SP: true, Zero: 1, Recompute: "Block", Eighths: true}, Always: true},
+	{Name: "Llama 3 405B on 512, eight bits", Source: titan, Model: "llama.ptl", Most: 80, CPU: 6, Sizes: of(llama405, 256, 8192), Plan: Plan{DP: 8, PP: 7, TP: 8, Micro: 32, Chunks: 2, SP: true, Zero: 1, Recompute: "Block", FP8: true}},
+	{Name: "Llama 3 70B on 64, eight bits in parts", Source: titan, Model: "llama.ptl", Most: 80, CPU: 4, Sizes: of(llama70, 64, 8192), Plan: Plan{DP: 8, TP: 8, Micro: 4, SP: true, Zero: 1, Recompute: "Block", FP8: true}, Always: true},
 	{Name: "Qwen3 30B-A3B on 32", Source: "Yang et al., \"Qwen3 technical report\" (2025), table 2, the sizes", Model: "qwen3.ptl", Most: 80, CPU: 4, Sizes: of(qwen30, 256, 4096), Plan: Plan{DP: 4, EP: 8, Micro: 4, Zero: 1, Recompute: "Block"}},
 	{Name: "Qwen3 235B-A22B on 512", Source: "the same", Model: "qwen3.ptl", Most: 80, CPU: 6, Sizes: of(qwen235, 1024, 4096), Plan: Plan{DP: 4, PP: 8, EP: 16, Micro: 16, Chunks: 4, Zero: 1, Recompute: "Block"}},
 	{Name: "Qwen3 235B-A22B on 512, zero bubble", Source: "the same, in the schedule of Qi et al., \"Pipeline parallelism with controllable memory\" (2024)", Model: "qwen3.ptl", Most: 80, CPU: 6,

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A model of masked targets with a term of its router beside the loss, and metrics.
+// A model of masked targets with a term of its router in addition to the loss, and metrics.
 const masked = `import std.nn
 import std.optim
 import std.data

@@ -45,16 +45,16 @@ func needs(t *testing.T, binary string) (libraries []string, linker bool) {
 	return libraries, linker
 }
 
-// TestBinaryNeedsWhatIsSaid: what README.md says of the two kinds of build.
+// TestBinaryNeedsWhatIsSaid: what docs/plans.md says of the two kinds of build.
 func TestBinaryNeedsWhatIsSaid(t *testing.T) {
-	readme := read(t, "../../README.md")
+	page := read(t, "../../docs/plans.md")
 	libraries, linker := needs(t, built(t, ""))
 	if !linker || !slices.Equal(libraries, []string{"libc.so.6", "libdl.so.2", "libpthread.so.0"}) {
 		t.Errorf("the usual build needs %v, the dynamic linker: %v", libraries, linker)
 	}
 	for _, l := range libraries {
-		if !strings.Contains(readme, l) {
-			t.Errorf("README.md does not say that ptc needs %s", l)
+		if !strings.Contains(page, l) {
+			t.Errorf("docs/plans.md does not say that ptc needs %s", l)
 		}
 	}
 

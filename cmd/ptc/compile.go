@@ -6,9 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,14 +19,21 @@ import (
 
 type compileFlags struct {
 	sourceFlags
-	output     string
-	dump       string
-	printAfter []string
-	schedules  string
-	verifyEach bool
-	sample     bool
-	quiet      bool
-	verbose    bool
+	output      string
+	dump        string
+	printAfter  []string
+	printBefore []string
+	kernels     string
+	without     []string
+	stop        string
+	why         string
+	cpuProfile  string
+	memProfile  string
+	schedules   string
+	verifyEach  bool
+	sample      bool
+	quiet       bool
+	verbose     bool
 }
 
 func newCompile(a *app) *cobra.Command {
@@ -60,6 +65,13 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringVarP(&f.output, "output", "o", "", "write the plan to `PLAN` (default FILE's name with .bin, in the current folder)")
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
 	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
+	fl.StringSliceVar(&f.printBefore, "print-before", nil, "print the IR before `PASS`")
+	fl.StringVar(&f.kernels, "dump-kernels", "", "write the forms of each kernel to `DIR`/NAME.*: IR, tile program, loop form, LLVM IR or PTX, assembly")
+	fl.StringSliceVar(&f.without, "disable-pass", nil, "leave out `PASS`, which only makes the plan better")
+	fl.StringVar(&f.stop, "stop-after", "", "end after `PASS`, and make no plan")
+	fl.StringVar(&f.why, "why", "", "print what `PASS` decided, and why it left the rest as it was")
+	fl.StringVar(&f.cpuProfile, "cpuprofile", "", "write where the compiler's processor time goes to `FILE`, for go tool pprof")
+	fl.StringVar(&f.memProfile, "memprofile", "", "write what the compiler allocates to `FILE`, for go tool pprof")
 	f.addPorts(cmd)
 	fl.StringVar(&f.schedules, "schedules", "", "cut kernels as `FILE` says, which \"ptc tune\" writes")
 	fl.BoolVar(&f.sample, "sample", false, "make a plan that \"ptc sample\" uses as it is, in place of one that trains")
@@ -68,7 +80,12 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also say how long each pass took")
 	cmd.MarkFlagsMutuallyExclusive("quiet", "verbose")
 	cmd.MarkFlagsMutuallyExclusive("port", "sample")
+	cmd.MarkFlagsMutuallyExclusive("stop-after", "output")
+	cmd.MarkFlagsMutuallyExclusive("stop-after", "dump-kernels")
 	complete(cmd, "print-after", func([]string) []string { return printable() })
+	for _, name := range []string{"print-before", "disable-pass", "stop-after", "why"} {
+		complete(cmd, name, func([]string) []string { return passNames() })
+	}
 	return cmd
 }
 
@@ -76,11 +93,38 @@ Passes, in order, for --print-after and as names of dumps:
 func printable() []string { return append([]string{"all", "lower"}, passNames()...) }
 
 func (a *app) compile(path string, f *compileFlags) error {
-	for _, name := range f.printAfter {
-		if err := (&choice{words: printable()}).Set(name); err != nil {
-			return usagef("unknown pass `%s` for --print-after: %w", name, err)
+	if err := f.passesExist(); err != nil {
+		return err
+	}
+	stop, err := a.profiles(f.cpuProfile, f.memProfile)
+	if err != nil {
+		return err
+	}
+	err = a.compileTo(path, f)
+	if bad := stop(); err == nil {
+		err = bad
+	}
+	return err
+}
+
+// passesExist says which pass of a flag there is not.
+func (f *compileFlags) passesExist() error {
+	for _, of := range []struct {
+		flag         string
+		names, words []string
+	}{{"print-after", f.printAfter, printable()}, {"print-before", f.printBefore, passNames()}, {"disable-pass", f.without, passNames()},
+		{"stop-after", []string{f.stop}, passNames()}, {"why", []string{f.why}, passNames()}} {
+		for _, name := range of.names {
+			if err := (&choice{words: of.words}).Set(name); err != nil && name != "" {
+				return usagef("unknown pass `%s` for --%s: %w", name, of.flag, err)
+			}
 		}
 	}
+	return nil
+}
+
+// compileTo compiles, and writes what the flags name.
+func (a *app) compileTo(path string, f *compileFlags) error {
 	u, err := a.openUnit(path, f.importsBelow)
 	if err != nil {
 		return err
@@ -95,7 +139,8 @@ func (a *app) compile(path string, f *compileFlags) error {
 			return err
 		}
 	}
-	d := &dumper{app: a, dir: f.dump, printAfter: f.printAfter}
+	u.opts.Without, u.opts.Stop, u.opts.Why = f.without, f.stop, f.why
+	d := &dumper{app: a, dir: f.dump, printAfter: f.printAfter, printBefore: f.printBefore, without: f.without}
 	if d.wanted() {
 		u.opts.Hooks = []compiler.Hook{d.hook}
 	}
@@ -113,6 +158,52 @@ func (a *app) compile(path string, f *compileFlags) error {
 	for _, s := range r.Static {
 		a.message("warning", "no port: "+s.String())
 	}
+	if err := a.reasons(f.why, r); err != nil || plan == nil {
+		return err
+	}
+	if f.kernels != "" {
+		if err := a.dumpKernels(f.kernels, plan); err != nil {
+			return err
+		}
+	}
+	return a.writePlan(path, f, u, plan, r)
+}
+
+// reasons prints what a pass decided, and then what it did not do.
+func (a *app) reasons(why string, r *compiler.Report) error {
+	var b strings.Builder
+	for _, x := range r.Remarks {
+		if x.Pass == why && why != "" {
+			b.WriteString(x.String() + "\n")
+		}
+	}
+	for _, x := range r.Reasons {
+		b.WriteString(x.String() + "\n")
+	}
+	return a.print(b.String())
+}
+
+// dumpKernels writes a file for each form of each kernel.
+func (a *app) dumpKernels(dir string, p *program.Plan) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fileError(wrapWrite(dir, err))
+	}
+	for i := range p.Kernels {
+		forms, err := compiler.Forms(p, &p.Kernels[i])
+		if err != nil {
+			return err
+		}
+		for _, x := range forms {
+			if err := a.writeFile(filepath.Join(dir, p.Kernels[i].Name+"."+x.Kind), []byte(x.Text)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writePlan writes the plan, and says what it is.
+func (a *app) writePlan(path string, f *compileFlags, u *unit, plan *program.Plan, r *compiler.Report) error {
 	data, err := program.EncodeValid(plan)
 	if errors.Is(err, program.ErrTooLarge) {
 		return inputf("%w", &diag.Error{Code: "E0618", Msg: fmt.Sprintf("the plan of %s is too large", path),
@@ -175,36 +266,4 @@ func compileSummary(path, output string, size int, p *program.Plan, r *compiler.
 		}
 	}
 	return b.String()
-}
-
-// dumper writes and prints the IR as it changes. The compiler takes a hook's
-// error for a fault of its own, so that the first one is kept here.
-type dumper struct {
-	app        *app
-	dir        string
-	printAfter []string
-	err        error
-}
-
-func (d *dumper) wanted() bool { return d.dir != "" || len(d.printAfter) > 0 }
-
-func (d *dumper) hook(index int, name string, text func() string, _ time.Duration) error {
-	if d.dir != "" {
-		d.err = d.dump(fmt.Sprintf("%02d-%s.ptir", index, name), text())
-	}
-	if d.err == nil && (slices.Contains(d.printAfter, name) || slices.Contains(d.printAfter, "all")) {
-		head := ""
-		if len(d.printAfter) > 1 || d.printAfter[0] == "all" {
-			head = fmt.Sprintf("// ---- %02d-%s\n", index, name)
-		}
-		d.err = d.app.print(head + text())
-	}
-	return d.err
-}
-
-func (d *dumper) dump(name, text string) error {
-	if err := os.MkdirAll(d.dir, 0o777); err != nil {
-		return fileError(wrapWrite(d.dir, err))
-	}
-	return d.app.writeFile(filepath.Join(d.dir, name), []byte(text))
 }

@@ -49,7 +49,7 @@ The tokenizer is a tokenizer.json, ranks of tiktoken, or a model of SentencePiec
 Nothing is put between documents, unless --separator names a token.
 
 With --chat, --messages or --pairs, records are conversations: they become tokens by
-the chat template beside the tokenizer, whose folder --tokenizer may name, with marks
+the chat template next to the tokenizer, whose folder --tokenizer may name, with marks
 on what the assistant says. data.chat and data.preferences read them.
 
 What an interrupted call has done is kept: the same call goes on from there. Equal

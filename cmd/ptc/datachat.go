@@ -40,13 +40,13 @@ func (c *chatFlags) add(cmd *cobra.Command) {
 // addPage adds the flags of the template itself.
 func (c *chatFlags) addPage(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.page, "chat-template", "", "the chat template is in `FILE` (default the one beside the tokenizer)")
+	f.StringVar(&c.page, "chat-template", "", "the chat template is in `FILE` (default the one next to the tokenizer)")
 	f.StringVar(&c.date, "date", "", "a template that writes the date of today writes `DATE`, such as 2026-07-26 (default today)")
 }
 
 func (c *chatFlags) asked() bool { return c.chat || c.pairs || c.messages != "" }
 
-// template opens the one beside a tokenizer, with the date that the user names, or the
+// template opens the one next to a tokenizer, with the date that the user names, or the
 // given one, or today's.
 func (c *chatFlags) template(path string, tok *tokenizer.Tokenizer, date string) (*chat.Template, string, error) {
 	if c.date != "" {

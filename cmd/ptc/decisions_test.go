@@ -31,7 +31,7 @@ func remarksOf(d explain.Description, pass string) string {
 }
 
 // TestBucketsWithoutOverlap: what is put together does not depend on what runs
-// beside computation, and neither changes the bytes.
+// concurrently with computation, and neither changes the bytes.
 func TestBucketsWithoutOverlap(t *testing.T) {
 	small := gpt(t)
 	const dp = "mesh dp = 4\nshard batch over dp\n"

@@ -24,7 +24,7 @@ type paramFlags struct {
 
 func (f *paramFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.init, "init", "", "take the parameters from `FILE`, a safetensors file, as --save writes it")
+	fl.StringVar(&f.init, "init", "", "take the parameters from `FILE`, a safetensors file, as --save writes it, or the folder of one checkpoint")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "take the parameters of the latest checkpoint in `DIR`, or of the one that it is; as other files it may be s3://bucket/key")
 	fl.BoolVar(&f.best, "best", false, "take the checkpoint in --checkpoint with the lowest validation loss, see --keep-best of \"ptc run\"")
 	if err := cmd.MarkFlagDirname("checkpoint"); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,9 +19,10 @@ import (
 )
 
 type exportFlags struct {
-	plan, out, like string
-	format, dtype   choice
-	shard           string
+	plan, out, like, base string
+	format, dtype         choice
+	shard                 string
+	bare                  bool // without the tokenizer
 }
 
 const exportLong = `Write parameters as other programs read them.
@@ -32,28 +34,34 @@ it has that of the block ` + "`names`" + ` of the model's source, which each mod
 --format hf writes a folder for from_pretrained of transformers: config.json, and
 model.safetensors, or shards of at most --max-shard-size with their index. The files of the
 tokenizer are copied from the folder that "ptc import" wrote, or from --like. --format gguf
-writes a file for llama.cpp with the model's sizes and tensors, and without a tokenizer.
+writes a file for llama.cpp with the model's sizes, tensors, and tokenizer, unless
+--no-tokenizer is given.
+--format peft writes the low-rank adapters alone, a folder for PeftModel.from_pretrained, of
+the model that --base names.
 
-Low-rank adapters are added to the parameters that they are of. Elements are written as
+Else low-rank adapters are added to the parameters that they are of. Elements are written as
 they are, or rounded to --dtype. A file or folder appears whole or
 not at all, and a folder must be new or empty.`
 
 func newExport(a *app) *cobra.Command {
-	f := exportFlags{format: choice{value: "hf", words: []string{"hf", "gguf"}}, dtype: choice{words: []string{"f32", "bf16", "f16"}}}
+	f := exportFlags{format: choice{value: "hf", words: []string{"hf", "gguf", "peft"}}, dtype: choice{words: []string{"f32", "bf16", "f16"}}}
 	cmd := &cobra.Command{
 		Use:   "export CHECKPOINT --plan PLAN -o OUT [flags]",
 		Short: "Write parameters for other programs",
 		Long:  exportLong,
 		Example: `  ptc export trained.safetensors --plan llama.bin -o llama-tuned
   ptc export ckpt/ --plan llama.bin --dtype bf16 --max-shard-size 2GB -o llama-tuned
-  ptc export trained.safetensors --plan llama.bin --format gguf -o llama.gguf`,
+  ptc export trained.safetensors --plan llama.bin --format gguf -o llama.gguf
+  ptc export ckpt/ --plan tune.bin --format peft --base Llama-3.2-1B -o adapter`,
 		Args: exactly("CHECKPOINT"),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.plan, "plan", "", "the `PLAN` that the parameters are of")
 	fl.StringVarP(&f.out, "output", "o", "", "write the folder or file `OUT`")
 	fl.StringVar(&f.like, "like", "", "take the tokenizer from the folder `DIR` (default the one that was imported)")
-	fl.Var(&f.format, "format", "write for transformers, `hf`, or for llama.cpp, gguf")
+	fl.StringVar(&f.base, "base", "", "with --format peft: the folder or the name `MODEL` of what the adapters are of (default that of config.json)")
+	fl.Var(&f.format, "format", "write for transformers, `hf`, for llama.cpp, gguf, or the adapters alone, peft")
+	fl.BoolVar(&f.bare, "no-tokenizer", false, "with --format gguf: leave the tokenizer out")
 	fl.Var(&f.dtype, "dtype", "round elements to `f32`, bf16 or f16 (default as they are)")
 	fl.StringVar(&f.shard, "max-shard-size", "", "begin a new file after `SIZE`, such as 2GB (default 5GiB)")
 	complete(cmd, "format", func([]string) []string { return f.format.words })
@@ -64,6 +72,8 @@ func newExport(a *app) *cobra.Command {
 			return usagef("--plan PLAN is missing: it says what other programs call the parameters")
 		case f.out == "":
 			return usagef("-o OUT is missing")
+		case f.base != "" && f.format.value != "peft":
+			return usagef("--base says what adapters are of, and is for --format peft")
 		}
 		return a.export(args[0], &f)
 	}
@@ -89,9 +99,16 @@ func (a *app) export(path string, f *exportFlags) error {
 	if err != nil {
 		return err
 	}
-	n := namesFor(plan.Names, f.format.value)
+	format := f.format.value
+	if format == "peft" { // whose names are those of transformers
+		format = "hf"
+	}
+	n := namesFor(plan.Names, format)
 	if n == nil {
-		return inputf("the plan %s has no names for %s: the file of the model %s needs a block `names … { format = %s … }`", f.plan, f.format.value, plan.Name, f.format.value)
+		return inputf("the plan %s has no names for %s: the file of the model %s needs a block `names … { format = %s … }`", f.plan, format, plan.Name, format)
+	}
+	if f.format.value == "peft" {
+		return a.exportAdapter(path, plan, n, f, o)
 	}
 	unsaid, err := weights.Unsaid(n)
 	if err != nil {
@@ -113,7 +130,13 @@ func (a *app) export(path string, f *exportFlags) error {
 		o.Origin = a.origin(plan)
 	}
 	if f.format.value == "gguf" {
-		err = weights.ExportGGUF(src, n, f.out, o)
+		if f.bare {
+			o.Origin = ""
+		}
+		tokens := false
+		if tokens, err = weights.ExportGGUF(src, n, namesFor(plan.Names, "hf"), f.out, o); err == nil && !tokens && !f.bare {
+			a.message("note", fmt.Sprintf("%s has no tokenizer: there is none in the folder that was imported; --like names another", f.out))
+		}
 	} else {
 		err = weights.Export(src, n, f.out, o)
 	}
@@ -121,6 +144,26 @@ func (a *app) export(path string, f *exportFlags) error {
 		return fileError(exportError(path, f.out, err))
 	}
 	return a.print(fmt.Sprintf("%s -> %s: %s, %d tensors\n", path, f.out, n.Architecture, len(n.Tensors)))
+}
+
+// exportAdapter writes the adapters of a plan alone.
+func (a *app) exportAdapter(path string, plan *program.Plan, n *program.Names, f *exportFlags, o weights.Options) error {
+	src, closeSource, err := openSource(path)
+	if err != nil {
+		return fileError(err)
+	}
+	defer closeSource()
+	defer a.signals.hold()()
+	if o.Base = f.base; o.Base == "" {
+		if folder := cmp.Or(f.like, a.origin(plan)); folder != "" {
+			o.Base = weights.NameOf(folder)
+		}
+	}
+	count, err := weights.ExportAdapter(src, plan, n, f.out, o)
+	if err != nil {
+		return fileError(exportError(path, f.out, err))
+	}
+	return a.print(fmt.Sprintf("%s -> %s: adapters of %s, %d modules\n", path, f.out, n.Architecture, count))
 }
 
 // exportError names the place that cannot be written, where that is what is wrong, and else what was to be.

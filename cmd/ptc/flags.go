@@ -247,6 +247,11 @@ func passNames() []string {
 	return names
 }
 
+// dumpName is the file of --dump-ir after a pass.
+func dumpName(pass string) string {
+	return fmt.Sprintf("%02d-%s.ptir", slices.Index(passNames(), pass)+1, pass)
+}
+
 // passTable is the text of the pass table, for help.
 func passTable() string {
 	var b strings.Builder

@@ -48,7 +48,7 @@ func TestDoctorGPUs(t *testing.T) {
 }
 
 // TestRunWithBlas: products are a library's where it is asked for and there, and how they are chosen is kept
-// beside the plan; where it is not, that is told and the losses are the plan's own.
+// next to the plan; where it is not, that is told and the losses are the plan's own.
 func TestRunWithBlas(t *testing.T) {
 	if err := foreign.Many(); err != nil {
 		t.Skip(err)

@@ -28,33 +28,46 @@ OUT is a new folder with model.ptl, a source that imports the family from the st
 library and has the sizes of config.json; init.safetensors, the parameters by their paths,
 bit by bit those of the folder; config.json and the files of the tokenizer, copied. What the
 model does not compute as config.json says, a tensor that is missing, unknown or of another
-shape: each is an error, and nothing is written.`
+shape: each is an error, and nothing is written.
+
+--adapter adds a low-rank adapter that PEFT wrote, adapter_config.json with
+adapter_model.safetensors, to the parameters. With --plan as well its factors stay beside
+them, as those that the lora blocks of the plan train.`
+
+type importFlags struct{ out, adapter, plan string }
 
 func newImport(a *app) *cobra.Command {
-	var out string
+	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import DIR -o OUT",
 		Short: "Take over a model that transformers wrote",
 		Long:  importLong,
 		Example: `  ptc import Llama-3.2-1B -o llama
   ptc compile llama/model.ptl --set "corpus=tokens/*.bin" -o llama.bin
-  ptc run llama.bin --init llama/init.safetensors --steps 100`,
+  ptc run llama.bin --init llama/init.safetensors --steps 100
+  ptc import Llama-3.2-1B --adapter adapter -o tuned`,
 		Args: exactly("DIR"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write the new folder `OUT`")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "write the new folder `OUT`")
+	cmd.Flags().StringVar(&f.adapter, "adapter", "", "add the adapter that PEFT wrote to the folder `DIR`")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "with --adapter: keep its factors apart, for the lora blocks of `PLAN`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if out == "" {
+		switch {
+		case f.out == "":
 			return usagef("-o OUT is missing: the folder to be written")
+		case f.plan != "" && f.adapter == "":
+			return usagef("--plan says which factors of an adapter stay apart, and is for --adapter")
 		}
-		return a.importModel(args[0], out)
+		return a.importModel(args[0], &f)
 	}
 	return cmd
 }
 
-func (a *app) importModel(dir, out string) error {
+func (a *app) importModel(dir string, flags *importFlags) error {
+	out := flags.out
 	config, err := weights.ReadConfig(dir)
 	if err != nil {
 		return fileError(err)
@@ -87,6 +100,15 @@ func (a *app) importModel(dir, out string) error {
 		return fileError(err)
 	}
 	defer f.Close()
+	adapted := ""
+	if flags.adapter != "" {
+		done, about, err := a.adapt(f, n, flags)
+		if err != nil {
+			return err
+		}
+		defer done()
+		adapted = about
+	}
 	defer a.signals.hold()()
 	err = weights.WriteFolder(out, func(tmp string) error {
 		if err := weights.Import(f, n, filepath.Join(tmp, initFile)); err != nil {
@@ -103,7 +125,30 @@ func (a *app) importModel(dir, out string) error {
 	if err != nil {
 		return fileError(fmt.Errorf("cannot import %s: %w", dir, cause(err)))
 	}
-	return a.print(fmt.Sprintf("%s -> %s, %s: %s, %d parameters\n", dir, filepath.Join(out, modelFile), initFile, n.Architecture, params(n)))
+	return a.print(fmt.Sprintf("%s -> %s, %s: %s, %d parameters%s\n", dir, filepath.Join(out, modelFile), initFile, n.Architecture, params(n), adapted))
+}
+
+// adapt has a folder read with an adapter. It gives what closes the adapter, and what is told of it.
+func (a *app) adapt(f *weights.Folder, n *program.Names, flags *importFlags) (done func(), about string, err error) {
+	ad, err := weights.OpenAdapter(flags.adapter, n)
+	if err != nil {
+		return nil, "", fileError(err)
+	}
+	if flags.plan == "" {
+		f.Add(ad)
+		return ad.Close, fmt.Sprintf(", an adapter of %d modules added", ad.Modules()), nil
+	}
+	plan, err := readPlan(flags.plan)
+	if err != nil {
+		ad.Close()
+		return nil, "", err
+	}
+	count, err := f.Keep(ad, n, plan)
+	if err != nil {
+		ad.Close()
+		return nil, "", inputf("the adapter %s is none of %s: %w", flags.adapter, flags.plan, err)
+	}
+	return ad.Close, fmt.Sprintf(", adapters of %d of them", count), nil
 }
 
 // namesFor are the names for a format, nil where there are none.

@@ -86,7 +86,7 @@ func TestImportsStayBelow(t *testing.T) {
 }
 
 // TestRecipesNameTheirFolder: a recipe of layouts imports a model from the folder
-// beside its own.
+// next to its own.
 func TestRecipesNameTheirFolder(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "ddp.bin")
 	must(t, "compile", "../../examples/layouts/ddp.ptl", "--imports-below", "../../examples", "--target", "ref", "-o", plan)

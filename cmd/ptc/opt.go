@@ -21,7 +21,7 @@ output is the input. "-" is the standard input or output.
 Passes, with the level of the IR that they take and leave:
 ` + passTable(),
 		Example: `  ptc opt ir/00-lower.ptir --passes simplify
-  ptc opt ir/01-simplify.ptir --passes autodiff,cleanup -o after.ptir`,
+  ptc opt ir/` + dumpName("scale") + ` --passes autodiff,cleanup -o after.ptir`,
 		Args:              exactly("IR"),
 		ValidArgsFunction: completeFiles("ptir"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -67,7 +67,7 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%d event files", len(names))
 	}
 	if out := must(t, "run", "a.bin", "--steps", "1", "--log", "csv:log.csv").out; !strings.Contains(out, "loss ") || strings.Contains(out, "{") {
-		t.Errorf("beside a file, it prints\n%s", out)
+		t.Errorf("with a file, it prints\n%s", out)
 	}
 	write(t, "other.csv", "a,b\n")
 	for _, c := range []struct {

@@ -193,7 +193,7 @@ with --rebuild, which uses its sources and none of its code, or with --no-native
 
 Which products the library computes is kept in the folder PLAN.blas; in the folder
 ptc/blas of the user's cache if PLAN.blas cannot be written, and with --trust, --rebuild
-or --no-native, since what lies beside a plan may have come with it. --blas-cache names
+or --no-native, since what lies next to a plan may have come with it. --blas-cache names
 another folder, or is off.
 
 A plan for GPUs holds text, PTX, which the driver compiles when the run starts. The driver
@@ -334,7 +334,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.program, "data", "", "read the examples of a data.stream from `FROM`: a command line, unix:PATH, tcp:HOST:PORT, fd:N or -")
 	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line; besides, as often as it is given,\nto "+sinkHelp())
 	fl.StringVar(&f.serve, "serve", "", "show the run at `ADDR` while it lasts, as :8080 (of 127.0.0.1, unless it names a host)")
-	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file")
+	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file, or the folder of one checkpoint")
 	fl.BoolVar(&o.InitPartial, "init-partial", false, "with --init: parameters that the file lacks start as the model says, and others that it has are left")
 	fl.StringVar(&o.Save, "save", "", "write the parameters of the end to `FILE`")
 	fl.StringVar(&o.SaveAverage, "save-average", "", "write the averages of the parameters, which the optimizer keeps, to `FILE`")
@@ -479,7 +479,7 @@ func (a *app) planToRun(path string, f *runFlags) (*program.Plan, error) {
 	return a.compiled(path, sourceFlags{set: f.set})
 }
 
-// caches are the folders for choices of products. What lies beside a plan may have come with it, and no signature
+// caches are the folders for choices of products. What lies next to a plan may have come with it, and no signature
 // covers it: a run that does not trust all of the plan does not look there.
 func (f *runFlags) caches(path string) (dirs []string) {
 	switch f.choices {

@@ -187,7 +187,7 @@ func TestValuesOfVariablesAreNotShown(t *testing.T) {
 	}
 }
 
-// TestCaches: choices are looked for beside a plan only where all of the plan is believed.
+// TestCaches: choices are looked for next to a plan only where all of the plan is believed.
 func TestCaches(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the user's cache is named by another variable here")

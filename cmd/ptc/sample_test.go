@@ -190,7 +190,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("a plan that samples gives %v, not %v", got, greedy)
 	}
 
-	// What is drawn depends on the seed and the prompt, not on what is beside it.
+	// What is drawn depends on the seed and the prompt, not on the other prompts.
 	draw := []string{"m.bin", "--init", "m.st", "--json", "--max-tokens", "9", "--temperature", "2", "--top-k", "90", "--top-p", "0.95"}
 	alone := continued(t, append(draw, "--prompt", "45", "--seed", "7")...)
 	if again := continued(t, append(draw, "--prompt", "45", "--seed", "7")...); !same(again, alone) {
@@ -223,7 +223,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A prompt that is read by blocks goes on as one that is read token by token, beside a
+// A prompt that is read by blocks goes on as one that is read token by token, together with a
 // prompt that has but one.
 func TestSampleReadsPrompts(t *testing.T) {
 	trained(t)
@@ -254,7 +254,7 @@ func TestSampleReadsPrompts(t *testing.T) {
 }
 
 // Text and tokens are turned into one another by the tokenizer of the plan's data: a
-// file that lies beside the plan, or the one that the manifest beside shards names.
+// file that lies next to the plan, or the one that the manifest next to shards names.
 func TestSampleTokenizer(t *testing.T) {
 	vocabulary, err := os.ReadFile("../../runtime/tokenizer/testdata/llama2.json")
 	if err != nil {
@@ -289,18 +289,18 @@ func TestSampleTokenizer(t *testing.T) {
 				if err := os.Rename("at/llama2.json", "elsewhere.json"); err != nil {
 					t.Fatal(err)
 				}
-				must(t, sample...) // by the copy beside the shards
+				must(t, sample...) // by the copy next to the shards
 				if err := os.Remove("shards/llama2.json"); err != nil {
 					t.Fatal(err)
 				}
 				if r := ptc(t, sample...); r.code != exitFile || !strings.Contains(r.err, "no such file of a tokenizer") {
-					t.Errorf("without the tokenizer beside the shards: exit code %d: %s", r.code, r.err)
+					t.Errorf("without the tokenizer next to the shards: exit code %d: %s", r.code, r.err)
 				}
 				write(t, "shards/llama2.json", string(vocabulary))
 				must(t, sample...)
 				write(t, "shards/llama2.json", strings.Replace(string(vocabulary), "{", "{ ", 1))
 				if r := ptc(t, sample...); r.code != exitFile || !strings.Contains(r.err, "another tokenizer") {
-					t.Errorf("with another tokenizer beside the shards: exit code %d: %s", r.code, r.err)
+					t.Errorf("with another tokenizer next to the shards: exit code %d: %s", r.code, r.err)
 				}
 				sample = append(sample, "--tokenizer", "elsewhere.json")
 			}
@@ -367,7 +367,7 @@ func TestSampleWithoutCaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !same(both[1].Tokens, want) || len(both[0].Tokens) != 24 {
-		t.Errorf("beside another one %v, alone %v", both[1].Tokens, want)
+		t.Errorf("together with another one %v, alone %v", both[1].Tokens, want)
 	}
 	write(t, "m.ptl", moved(strings.Replace(scatter, "index(kseq) + 1", "index(kseq) - 1", 1)))
 	must(t, "compile", "m.ptl", "-o", "m.bin", "-q", "--target", "ref")
@@ -406,7 +406,7 @@ func TestSampleSlides(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !same(both[0].Tokens, all) || !same(both[1].Tokens, continued(t, append(args, "what com")...)) {
-		t.Errorf("beside one another %v", both)
+		t.Errorf("together %v", both)
 	}
 	if r := ptc(t, append(append([]string{"sample"}, args...), "what")...); r.code != exitFile || !strings.Contains(r.err, "prompt 1 has 4 tokens, and the model reads the 8 before") || r.out != "" {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)

@@ -11,7 +11,7 @@ import (
 	"ptc/runtime/program"
 )
 
-// openChat finds the chat template beside the tokenizer.
+// openChat finds the chat template next to the tokenizer.
 func (w *writer) openChat(path string, plan *program.Plan, opts []data.Option) (err error) {
 	f := w.flags
 	now := time.Now()

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 )
 
 // llamaFolder is a copy of a model that transformers wrote.
@@ -36,7 +39,10 @@ func TestImportTrainExport(t *testing.T) {
 	if read(t, "same/tokenizer.json") != "{}" {
 		t.Error("the tokenizer is not copied")
 	}
-	must(t, "export", "m/init.safetensors", "--plan", "p.bin", "--format", "gguf", "--dtype", "bf16", "-o", "m.gguf")
+	must(t, "export", "m/init.safetensors", "--plan", "p.bin", "--format", "gguf", "--dtype", "bf16", "--no-tokenizer", "-o", "m.gguf")
+	if r := ptc(t, "export", "m/init.safetensors", "--plan", "p.bin", "--format", "gguf", "-o", "no.gguf"); r.code != exitFile || !strings.Contains(r.err, "it has no model") {
+		t.Errorf("a tokenizer that is none: %d, %s", r.code, r.err)
+	}
 	if !strings.HasPrefix(read(t, "m.gguf"), "GGUF") {
 		t.Error("not a GGUF file")
 	}
@@ -178,5 +184,74 @@ func TestExportRefuses(t *testing.T) {
 		if r.code != c.code || !strings.Contains(r.err, c.want) {
 			t.Errorf("%s: exit code %d, %s; want %d, %q", name, r.code, r.err, c.code, c.want)
 		}
+	}
+}
+
+// TestAdapterOut: what a lora block trains is written alone, added to the base again, and kept apart again, to the bit.
+func TestAdapterOut(t *testing.T) {
+	for family, c := range map[string]struct{ model, on string }{"llama": {"Llama", "blocks.*.attn.*, output"}, "gpt2": {"GPT2", "blocks.**"}} {
+		t.Run(family, func(t *testing.T) { adapterOut(t, family, c.model, c.on) })
+	}
+}
+
+func adapterOut(t *testing.T, family, model, on string) {
+	dir := folderOf(t, family)
+	t.Chdir(t.TempDir())
+	must(t, "import", dir, "-o", "m")
+	write(t, "tune.ptl", "import std.models."+family+"\nimport std.nn\nimport std.optim\nimport std.data\nimport \"m/model.ptl\"\n"+
+		"train "+model+" {\n  loss = nn.cross_entropy("+model+"(tokens), targets, over = vocab)\n  optimizer = optim.SGD(lr = 0.5)\n  data = data.synthetic_tokens(window = seq)\n  steps = 2\n"+
+		"  lora { rank = 2  alpha = 3  on = "+on+" }\n}\n")
+	must(t, "compile", "tune.ptl", "--target", "ref", "--set", "batch=2", "--set", "seq=8", "-q", "-o", "p.bin")
+	must(t, "run", "p.bin", "--init", "m/init.safetensors", "--save", "tuned.safetensors")
+	must(t, "export", "tuned.safetensors", "--plan", "p.bin", "--format", "peft", "--base", "theirs", "-o", "adapter")
+	if text := read(t, "adapter/adapter_config.json"); !strings.Contains(text, `"base_model_name_or_path": "theirs"`) {
+		t.Errorf("the config is\n%s", text)
+	}
+	must(t, "import", dir, "--adapter", "adapter", "--plan", "p.bin", "-o", "kept")
+	kept, tuned := safetensorstest.Bytes(t, "kept/init.safetensors"), safetensorstest.Bytes(t, "tuned.safetensors")
+	for name, b := range tuned {
+		if string(kept[name]) != string(b) {
+			t.Errorf("%s: %s differs", family, name)
+		}
+	}
+	must(t, "import", dir, "--adapter", "adapter", "-o", "added")
+	must(t, "export", "tuned.safetensors", "--plan", "p.bin", "-o", "whole")
+	must(t, "import", "whole", "-o", "again")
+	if read(t, "added/init.safetensors") == read(t, "m/init.safetensors") || len(kept) != len(tuned) {
+		t.Errorf("%s: %d tensors, not %d, or nothing is added", family, len(kept), len(tuned))
+	}
+	added := safetensorstest.Floats(t, "added/init.safetensors")
+	for name, v := range safetensorstest.Floats(t, "again/init.safetensors") {
+		for i := range v {
+			if math.Abs(v[i]-added[name][i]) > 1e-6 {
+				t.Fatalf("%s: %s[%d] is %g and %g", family, name, i, added[name][i], v[i])
+			}
+		}
+	}
+	for _, x := range []struct {
+		args []string
+		want string
+	}{{[]string{"import", dir, "--plan", "p.bin", "-o", "no"}, "is for --adapter"}, {[]string{"export", "tuned.safetensors", "--plan", "p.bin", "--base", "b", "-o", "no"}, "--format peft"}} {
+		if r := ptc(t, x.args...); r.code != exitUsage || !strings.Contains(r.err, x.want) {
+			t.Errorf("%v: %d, %s", x.args, r.code, r.err)
+		}
+	}
+	must(t, "compile", "m/model.ptl", "--target", "ref", "--set", "batch=2", "--set", "seq=8", "-q", "-o", "plain.bin")
+	if r := ptc(t, "export", "m/init.safetensors", "--plan", "plain.bin", "--format", "peft", "-o", "no"); r.code == exitOK || !strings.Contains(r.err, "has no adapters") {
+		t.Errorf("without adapters: %d, %s", r.code, r.err)
+	}
+	if r := ptc(t, "import", dir, "--adapter", "adapter", "--plan", "plain.bin", "-o", "no"); r.code != exitInput || !strings.Contains(r.err, "no lora block of the plan selects") {
+		t.Errorf("a plan without adapters: %d, %s", r.code, r.err)
+	}
+}
+
+// TestExportGGUFRefuses: what llama.cpp computes in another way is not written.
+func TestExportGGUFRefuses(t *testing.T) {
+	dir := folderOf(t, "gemma2")
+	t.Chdir(t.TempDir())
+	must(t, "import", dir, "-o", "m")
+	must(t, "compile", "m/model.ptl", "--target", "ref", "--set", "batch=2", "--set", "seq=8", "-q", "-o", "p.bin")
+	if r := ptc(t, "export", "m/init.safetensors", "--plan", "p.bin", "--format", "gguf", "-o", "m.gguf"); r.code == exitOK || !strings.Contains(r.err, "the root of another number") {
+		t.Errorf("another scale: %d, %s", r.code, r.err)
 	}
 }

@@ -23,7 +23,7 @@ type loop struct {
 	work  float64
 	tasks func(threads int, bytes int64) int64
 	bufs  func(a *arrays) []uintptr
-	note  string // what it is, beside the kind
+	note  string // what it is, next to the kind
 	times int    // that a run launches it; 0: once
 }
 

@@ -63,7 +63,7 @@ func Source(family string, config Config, folder string) (string, error) {
 		seq = min(seq, n)
 	}
 	source := fmt.Sprintf("// A model of the family %s, with the sizes of its config.json. The parameters are in\n"+
-		"// init.safetensors beside this file: `ptc run PLAN --init init.safetensors`.\n"+
+		"// init.safetensors next to this file: `ptc run PLAN --init init.safetensors`.\n"+
 		"import std.models.%s\n\nconfig {\n%s\n\nbatch = 1\nseq = %d\ncorpus = \"corpus/*.bin\"  // files of tokens\n"+
 		"origin = %s  // this folder: what is exported takes the tokenizer from here\n}\n\nlayout single { }\n",
 		family, family, strings.Join(entries, "\n"), seq, strconv.Quote(folder))

@@ -34,7 +34,7 @@ func path(f *syntax.File, has func(syntax.Span) bool) (out []syntax.Node) {
 	return out
 }
 
-// covers is whether a node beside the path was found to be nearer already: where two
+// covers is whether a node off the path was found to be nearer already: where two
 // nodes meet, the second one counts.
 func covers(n syntax.Node, path []syntax.Node) bool {
 	last := path[len(path)-1].Extent()

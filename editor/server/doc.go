@@ -10,7 +10,7 @@
 //	publish.go    what is said unasked: diagnostics, and that answers are stale
 //
 // Notifications are taken in their order. A request sees the documents as they were when
-// it came, and runs beside others; `$/cancelRequest` and edits end what nobody waits for.
+// it came, and runs concurrently with others; `$/cancelRequest` and edits end what nobody waits for.
 //
 // Invariant: nothing that an editor says makes a session panic; a panic of ours in a
 // request is the error of that request.

@@ -101,7 +101,7 @@ const (
 	codeRequestFailed   = -32803
 )
 
-// Handle takes one message. Requests are answered beside it.
+// Handle takes one message. Requests are answered concurrently.
 func (s handler) Handle(ctx context.Context, conn *jsonrpc2.Conn, r *jsonrpc2.Request) {
 	<-s.made
 	var params json.RawMessage

@@ -79,9 +79,9 @@ var rows = [Count]row{
 	I64: {name: "i64", size: 8, class: Integer, min: math.MinInt64, max: 1<<63 - 1<<10, acc: I64,
 		safetensors: "I64", aliases: []string{"int64", "long"}, codec: codec{decode: decodeI64, encode: encodeI64}},
 	F8E4M3: {name: "f8e4m3", size: 1, class: Float, exponent: 4, mantissa: 3, finite: true, acc: F32, tensor: true,
-		safetensors: "F8_E4M3", aliases: []string{"float8_e4m3fn", "e4m3", "fp8"}, codec: eighth(e4m3)},
+		safetensors: "F8_E4M3", aliases: []string{"float8_e4m3fn", "e4m3", "fp8"}, codec: float8(e4m3)},
 	F8E5M2: {name: "f8e5m2", size: 1, class: Float, exponent: 5, mantissa: 2, acc: F32, tensor: true,
-		safetensors: "F8_E5M2", aliases: []string{"float8_e5m2", "e5m2"}, codec: eighth(e5m2)},
+		safetensors: "F8_E5M2", aliases: []string{"float8_e5m2", "e5m2"}, codec: float8(e5m2)},
 	U8: {name: "u8", size: 1, class: Integer, max: math.MaxUint8, acc: U8,
 		safetensors: "U8", aliases: []string{"uint8", "byte"}, codec: codec{decode: decodeU8, encode: encodeU8}},
 }

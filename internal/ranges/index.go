@@ -12,7 +12,7 @@ type Span struct{ Lo, Hi int64 }
 func (s Span) meets(t Span) bool { return s.Lo < t.Hi && t.Lo < s.Hi }
 
 // Index finds those of many spans that meet one. It holds them by their begins,
-// beside the furthest end up to each: where few overlap each other, it looks at
+// next to the furthest end up to each: where few overlap each other, it looks at
 // few that it does not find.
 type Index struct {
 	spans []Span

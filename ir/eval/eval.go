@@ -14,9 +14,9 @@ type Options struct {
 	// Exact keeps every float in float64, whatever its dtype, so that only
 	// the mathematics differs between two modules, not the rounding.
 	Exact bool
-	// Round, where set, rounds floats to d in place of rounding to nearest: it
+	// Round, where set, rounds floats to t's dtype in place of rounding to nearest: it
 	// tells how far rounding alone moves a result.
-	Round func(d ir.DType, x []float64)
+	Round func(t ir.Type, x []float64)
 	// Hook, where set, is called after each operation with its results, which
 	// it must not modify; an error ends the execution. Calls never overlap;
 	// those of one device are in order.
@@ -273,7 +273,7 @@ func (d *device) bind(f *ir.Func, args []*tensor.Tensor) (values, error) {
 		data := x.Data
 		if !d.opts.Exact && t.DType.IsFloat() && t.DType != ir.F64 {
 			data = append([]float64(nil), data...)
-			d.round(t.DType, data)
+			d.round(t, data)
 		}
 		env[a.Value] = &tensor.Tensor{Type: t, Data: data}
 	}
@@ -308,19 +308,19 @@ func (d *device) step(ctx *op.Context, o *ir.Op, env values, round bool) ([]*ten
 			res[i] = &tensor.Tensor{Type: t, Data: res[i].Data}
 		}
 		if round && row.Class != op.Control {
-			d.round(t.DType, res[i].Data)
+			d.round(t, res[i].Data)
 		}
 	}
 	return res, nil
 }
 
-// round makes numbers of t out of x.
-func (d *device) round(t ir.DType, x []float64) {
+// round makes numbers of t's dtype out of x.
+func (d *device) round(t ir.Type, x []float64) {
 	if d.opts.Round != nil {
 		d.opts.Round(t, x)
 		return
 	}
-	t.Round(x)
+	t.DType.Round(x)
 }
 
 // sameAxes compares names and sizes in order.

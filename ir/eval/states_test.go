@@ -81,7 +81,7 @@ func TestCollectivesKeepTheValue(t *testing.T) {
 }
 
 // TestReordersKeepTheValue: the permute between any two shardings with shards of
-// one size, beside a sum or not, keeps the tensor; over too few mesh axes, or over
+// one size, with a sum or not, keeps the tensor; over too few mesh axes, or over
 // one that the operand is partial over, its row refuses it.
 func TestReordersKeepTheValue(t *testing.T) {
 	mesh := []ir.MeshAxis{{Name: "p", Size: 2}, {Name: "q", Size: 3}, {Name: "r", Size: 2}}

@@ -25,7 +25,7 @@ func SoftmaxOf(norm *ir.Op, key string) (scores *ir.Value, sinks []Sink) {
 	return withSinks(e, l, key)
 }
 
-// withSinks is the scores of which e is the exponential and the sinks beside its sum in
+// withSinks is the scores of which e is the exponential and the sinks next to its sum in
 // l, or nil. Whatever all of them are less by changes nothing.
 func withSinks(e, l *ir.Op, key string) (scores *ir.Value, sinks []Sink) {
 	if e == nil || e.Name != op.Exp || l.Name != op.Add {

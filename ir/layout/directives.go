@@ -126,7 +126,7 @@ func (r *Pipeline) Shape(m *ir.Module) pipeline.Shape {
 }
 
 // Accumulate is `accumulate = 8`: the batch is worked on in so many parts, one after
-// the other, whose gradients add up. Beside a pipeline each part goes through it in the
+// the other, whose gradients add up. With a pipeline each part goes through it in the
 // pipeline's microbatches.
 type Accumulate struct {
 	source
@@ -233,7 +233,7 @@ func (r *Device) fields() []field {
 	return []field{{key: "memory", at: &r.Memory, required: true, least: 1}}
 }
 
-// Overlap is `overlap all_gather`: the collectives that may run beside
+// Overlap is `overlap all_gather`: the collectives that may run concurrently with
 // computation, perhaps none.
 type Overlap struct {
 	source

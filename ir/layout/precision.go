@@ -15,7 +15,7 @@ type Precision struct {
 	Params  ir.DType // in which parameters are stored, gathered and sent
 	Reduce  ir.DType // in which gradients are added up across devices
 	Scale   Scale
-	// Products is Eighth where operands of linear products are floats of eight bits with
+	// Products is Float8 where operands of linear products are floats of eight bits with
 	// a scale for each tensor; empty where they are of Compute.
 	Products string
 	// On are the modules of whose products this holds, patterns of paths or names; none:
@@ -23,8 +23,8 @@ type Precision struct {
 	On []string
 }
 
-// Eighth is the word for floats of eight bits: f8e4m3, and f8e5m2 for gradients.
-const Eighth = "f8"
+// Float8 is the word for floats of eight bits: f8e4m3, and f8e5m2 for gradients.
+const Float8 = "f8"
 
 // Float32 is the precision of a layout that says nothing of it.
 func Float32() Precision { return Precision{Compute: ir.F32, Params: ir.F32, Reduce: ir.F32} }
@@ -38,7 +38,7 @@ func (p *Precision) Set(key string) *ir.DType {
 }
 
 func (p *Precision) fields() []field {
-	out := []field{{key: "scale", at: &p.Scale}, {key: "products", at: (*word)(&p.Products), from: []string{Eighth}}, {key: "on", at: (*paths)(&p.On)}}
+	out := []field{{key: "scale", at: &p.Scale}, {key: "products", at: (*word)(&p.Products), from: []string{Float8}}, {key: "on", at: (*paths)(&p.On)}}
 	for _, k := range []string{"compute", "params", "reduce"} {
 		f := field{key: k, at: p.Set(k)}
 		for _, d := range Precisions[k] {

@@ -24,7 +24,7 @@ type Form int
 
 const (
 	InRules Form = iota // a term of the layout's rules
-	InMeta              // a term of the metadata, beside the layout
+	InMeta              // a term of the metadata, next to the layout
 	InMesh              // the module's mesh
 )
 
@@ -71,7 +71,7 @@ var Table = []Row{
 	{Word: "recompute", Passes: []string{"remat"}, New: func() Rule { return &Recompute{} },
 		Keys: []Key{{Name: "keep"}, {Name: "budget"}}},
 	{Word: "precision", Passes: []string{"precision", "scale"}, Form: InMeta, New: func() Rule { p := Float32(); return &p },
-		Keys: []Key{{"compute", precisions("compute")}, {"params", precisions("params")}, {"reduce", precisions("reduce")}, {"loss_scale", []string{"dynamic"}}, {"products", []string{Eighth}}, {Name: "on"}}},
+		Keys: []Key{{"compute", precisions("compute")}, {"params", precisions("params")}, {"reduce", precisions("reduce")}, {"loss_scale", []string{"dynamic"}}, {"products", []string{Float8}}, {Name: "on"}}},
 	{Word: "offload", Passes: []string{"offload-optimizer", "offload-activations"}, New: func() Rule { return &Offload{} },
 		Keys: []Key{{Name: "piece"}}},
 	{Word: "forbid", Passes: []string{"partition", "collectives"}, New: func() Rule { return &Forbid{} }},

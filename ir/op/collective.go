@@ -27,7 +27,7 @@ func init() {
 		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Starts | SameValue,
 		Attrs: []AttrSpec{over, reduce, why},
-		Infer: inferAllReduce, Shard: replicated, State: eachOperand(owesOver), Eval: evalAllReduce,
+		Infer: inferAllReduce, Shard: replicated, State: eachOperand(requirePartial), Eval: evalAllReduce,
 		Flops: flopsPer(1), Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "reduce", ir.Name("sum")), false, false),
 	})
 	Register(&Def{
@@ -41,7 +41,7 @@ func init() {
 		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Scatters | Starts | SameValue,
 		Attrs: []AttrSpec{over, parts, one, each, reduce, why},
-		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(owesOver), Eval: evalReduceScatter,
+		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(requirePartial), Eval: evalReduceScatter,
 		Flops: flopsPer(1), Sample: sampleCollective(two.With("reduce", ir.Name("max")), true, false),
 	})
 	Register(&Def{

@@ -333,9 +333,9 @@ func eachOperand(check func(t ir.Type, o *ir.Op, i int) error) func(*ir.Op, []ir
 	}
 }
 
-// owesOver: the operand is partial over the whole group, of the operation's
+// requirePartial: the operand is partial over the whole group, of the operation's
 // reduction, and of no other.
-func owesOver(t ir.Type, o *ir.Op, _ int) error {
+func requirePartial(t ir.Type, o *ir.Op, _ int) error {
 	kind := o.Attrs.Text("reduce")
 	for _, m := range o.Attrs.Names("over") {
 		if !slices.Contains(t.Partial, ir.Partial{Mesh: m, Reduce: kind}) {

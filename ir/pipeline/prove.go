@@ -208,7 +208,7 @@ type need struct {
 }
 
 // needs is what must have been done on the same device before work at a stage,
-// beside the message that it reads.
+// next to the message that it reads.
 func (s *Schedule) needs(work, stage int) (out []need) {
 	here := func(other int) bool {
 		return other >= 0 && other < s.Shape.Stages() && s.Place.Device(other) == s.Place.Device(stage)

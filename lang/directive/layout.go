@@ -308,7 +308,7 @@ func (y *Layout) dividing() map[string]bool {
 	return axes
 }
 
-// excludes is the `overlap` directive that keeps a collective from running beside
+// excludes is the `overlap` directive that keeps a collective from running concurrently with
 // computation, or nil.
 func (y *Layout) excludes(collective string) *syntax.Overlap {
 	for _, d := range y.decl.Directives {

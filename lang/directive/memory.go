@@ -24,7 +24,7 @@ func (y *Layout) zero(d *syntax.Zero) {
 		if ok && level < 3 {
 			y.f.Wants("E0415", x, "`zero 3`, which shards parameters and gathers them", "", "`zero %d` has nothing to prefetch", level)
 		} else if o := y.excludes("all_gather"); good && n > 0 && o != nil {
-			e := source.ErrorAt("E0415", x, "gathers ahead of their use, where `overlap` lets none run beside computation")
+			e := source.ErrorAt("E0415", x, "gathers ahead of their use, where `overlap` lets none run concurrently with computation")
 			e.Want, e.Note = "`overlap all_gather`, or `prefetch = 0`", []diag.Note{{Pos: o.At(), Msg: "the directive"}}
 			y.in.Errs.Add(e)
 		} else if good {
@@ -195,10 +195,10 @@ func (y *Layout) setPrecision(d *syntax.Precision) {
 	readers["loss_scale"] = func(x syntax.Expr) { scaled = x }
 	readers["on"] = func(x syntax.Expr) { on = x }
 	readers["products"] = func(x syntax.Expr) {
-		if w, ok := y.word(x); ok && w != layout.Eighth {
-			y.f.Wants("E0413", x, "`"+layout.Eighth+"`, or no `products`: they are of the dtype of `compute` then", "", "`products` cannot be %s", value.Clip(w))
+		if w, ok := y.word(x); ok && w != layout.Float8 {
+			y.f.Wants("E0413", x, "`"+layout.Float8+"`, or no `products`: they are of the dtype of `compute` then", "", "`products` cannot be %s", value.Clip(w))
 		} else if ok {
-			y.precision.Products = layout.Eighth
+			y.precision.Products = layout.Float8
 		}
 	}
 	y.options(d.Options, readers)
@@ -218,7 +218,7 @@ func (y *Layout) setProducts(x syntax.Expr) {
 		return
 	}
 	ps := y.paths(x)
-	y.modulesOf(ps, "computed in "+layout.Eighth)
+	y.modulesOf(ps, "computed in "+layout.Float8)
 	y.precision.On = y.patterns(ps)
 }
 

@@ -113,7 +113,7 @@ func (y *Layout) collectives(ids []*syntax.Ident) []string {
 	return out
 }
 
-// overlap lists the collectives that may run beside computation; `none` leaves
+// overlap lists the collectives that may run concurrently with computation; `none` leaves
 // an empty list.
 func (y *Layout) overlap(d *syntax.Overlap) {
 	y.single(d, "overlap")

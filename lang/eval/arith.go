@@ -54,6 +54,9 @@ func (f *Frame) binary(x *syntax.Binary) value.Value {
 	if value.IsUnknown(a, b) {
 		return value.Unknown{}
 	}
+	if given, ok := leftOut(x, a, b); ok {
+		return given
+	}
 	_, tensorA := a.(value.Tensor)
 	_, tensorB := b.(value.Tensor)
 	if tensorA || tensorB {
@@ -110,6 +113,22 @@ func (f *Frame) binary(x *syntax.Binary) value.Value {
 		}
 	}
 	return value.Unknown{}
+}
+
+// leftOut is `a == none` or `a != none` of what is no word: an argument whose default is
+// the word `none`, and that is given. Two words are compared as any others.
+func leftOut(x *syntax.Binary, a, b value.Value) (given value.Truth, ok bool) {
+	if x.Op != "==" && x.Op != "!=" {
+		return false, false
+	}
+	none := func(v value.Value) bool {
+		w, ok := v.(value.Word)
+		return ok && w.Name == "none"
+	}
+	if _, words := equal(a, b); words || !none(a) && !none(b) {
+		return false, false
+	}
+	return value.Truth(x.Op == "!="), true
 }
 
 // weighted is a source of data times a number, which is its weight in a mixture.

@@ -141,9 +141,9 @@ func dtypesDiffer(args []*ir.Value) bool {
 func (f *Frame) ConstTensor(n syntax.Node, c value.Number, d ir.DType) value.Value {
 	switch {
 	case d.IsInt() && (c.V != math.Trunc(c.V) || math.Abs(c.V) > source.MaxSize):
-		return f.Wants("E0207", n, "a whole number of 32 bits", "`cast(x, f32)` turns the tensor into numbers with fractions", "%s beside an i32 tensor", c.What())
+		return f.Wants("E0207", n, "a whole number of 32 bits", "`cast(x, f32)` turns the tensor into numbers with fractions", "%s with an i32 tensor", c.What())
 	case !d.Holds(c.V):
-		return f.Wants("E0207", n, "true or false", "", "%s beside a tensor of bool", c.What())
+		return f.Wants("E0207", n, "true or false", "", "%s with a tensor of bool", c.What())
 	}
 	return f.Emit(n, "const", ir.A("dtype", ir.Name(d.String()), "value", ir.Float(c.V)))
 }

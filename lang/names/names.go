@@ -17,6 +17,7 @@ type Map struct {
 	Architecture string   // what the other program calls the model
 	Prefix       string   // of names, which a file may lack
 	Refuse       string   // what of this model the format cannot say
+	PlusOne      string   // tensors whose name ends so have elements that are 1 more there
 	Skip         []string // names that a file may have, with open numbers: h.{i}.bias
 	Tensors      []Tensor
 	Keys         []Key
@@ -151,8 +152,12 @@ func (l *lowerer) entry(x *syntax.Entry) {
 		l.out.Refuse = l.text(x)
 	case "prefix":
 		l.out.Prefix = l.text(x)
+	case "plus_one":
+		if l.out.PlusOne = l.text(x); l.out.Format != "gguf" {
+			l.Wants("E0710", x.Key, "`format = gguf` before it", "", "elements that are 1 more are those of files of GGUF alone")
+		}
 	default:
-		known := []string{"architecture", "format", "prefix", "refuse"}
+		known := []string{"architecture", "format", "plus_one", "prefix", "refuse"}
 		l.Wants("E0710", x.Key, diag.OneOf(known), diag.DidYouMean(x.Key.Name, known), "`names` has no entry `%s`", x.Key.Name)
 	}
 }

@@ -122,7 +122,7 @@ type Train struct {
 	Entries []*Entry   `parser:"| @@ ) ';'* )* '}'"`
 }
 
-// Metrics is `metrics { accuracy = expr }` of a train block: scalars beside the loss.
+// Metrics is `metrics { accuracy = expr }` of a train block: scalars in addition to the loss.
 type Metrics struct {
 	Span
 	Entries []*Entry `parser:"'metrics' '{' ';'* ( @@ ';'* )* '}'"`

@@ -142,9 +142,8 @@ func (c *Checker) add(index int, name, kind string, tol float64, before, after O
 
 // rounded compares once more as the dtypes round, if any is narrow: with float64, within
 // the spread. A pass over a global module may choose other dtypes, which have a spread of
-// their own; later ones are held to that of the last. What is beyond that is held to the
-// spread of the parts of sums: devices round each its part before they add them up, and where
-// parts cancel, their roundings are of more than the sum has.
+// their own; later ones are held to that of the last, to which devices add that of the parts
+// of sums which they round.
 func (c *Checker) rounded(index int, name string, m *ir.Module, exact Outcome) error {
 	if len(narrow(m)) == 0 {
 		return nil
@@ -163,7 +162,7 @@ func (c *Checker) rounded(index int, name string, m *ir.Module, exact Outcome) e
 		return err
 	}
 	if !row.OK && m.Level >= ir.Local && m.Devices() > 1 {
-		if err := c.spread.of(m).explain(&row, c.in, exact, got); err != nil {
+		if err := c.spread.ofParts(m).explain(&row, c.in, exact, got); err != nil {
 			return err
 		}
 	}
@@ -258,7 +257,7 @@ func notFinite(out Outcome) []string {
 	return bad
 }
 
-// zero names the gradients that are nothing beside the largest of their function.
+// zero names the gradients that are nothing compared with the largest of their function.
 func zero(out Outcome) (names []string) {
 	for _, fn := range sortedNames(out) {
 		most := 0.0

@@ -88,7 +88,7 @@ func (n *Needs) addInputs(m *ir.Module, f *ir.Func) {
 	}
 }
 
-// execution is what [Execute] takes beside the inputs: the results of all functions, and
+// execution is what [Execute] takes in addition to the inputs: the results of all functions, and
 // the most of the one that takes most, or of the stages, which are executed at once.
 func execution(m *ir.Module) (results, most int64) {
 	stages := map[string]int64{}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"maps"
 	"math"
 	"math/bits"
 
@@ -37,6 +36,9 @@ type spread struct {
 	// squares are the sums over the samples of squared distances.
 	squares map[string]map[Key]float64
 	samples int
+	// partial says that partial values alone are rounded, and rest is the spread of all other roundings.
+	partial bool
+	rest    *spread
 }
 
 // newSpread is the spread of m, of which nothing is measured yet. Narrow dtypes are asked
@@ -56,16 +58,11 @@ func newSpread(m *ir.Module, written map[ir.DType]bool) (*spread, error) {
 	return s, nil
 }
 
-// of is the spread of another module with the digits that are asked for here: a dtype that nobody asked
-// for is beyond it. That m rounds more values to one that was asked for is within it.
-func (s *spread) of(m *ir.Module) *spread {
-	digits := maps.Clone(s.digits)
-	for d := range narrow(m) {
-		if _, known := digits[d]; !known {
-			digits[d] = digitsOf(ir.F32)
-		}
-	}
-	return &spread{m: m, digits: digits, squares: map[string]map[Key]float64{}}
+// ofParts is the spread of what the devices of m round before they add it up, in the dtypes that are asked
+// for here: values that are partial over a mesh axis. It is the other part of the spread of m's results,
+// as no module without devices rounds these, and where parts cancel, their roundings are large compared with the sum's.
+func (s *spread) ofParts(m *ir.Module) *spread {
+	return &spread{m: m, digits: s.digits, partial: true, squares: map[string]map[Key]float64{}, rest: s}
 }
 
 // digitsOf are the binary digits of d's significand, with the leading one.
@@ -80,11 +77,14 @@ func (s *spread) sample(in Inputs, exact Outcome) error {
 	s.samples++
 	_, part := math.Modf(float64(s.samples) * math.Phi)
 	by := math.Exp2(part)
-	out, err := ExecuteBy(s.m, in, eval.Options{Round: func(d ir.DType, x []float64) {
-		if n, ok := s.digits[d]; ok {
+	out, err := ExecuteBy(s.m, in, eval.Options{Round: func(t ir.Type, x []float64) {
+		n, ok := s.digits[t.DType]
+		switch {
+		case s.partial && (len(t.Partial) == 0 || !ok):
+		case ok:
 			roundTo(x, n, by)
-		} else {
-			d.Round(x)
+		default:
+			t.DType.Round(x)
 		}
 	}})
 	if err != nil {
@@ -108,7 +108,17 @@ func (s *spread) sample(in Inputs, exact Outcome) error {
 // limit is how far result k of f may be from the exact one, of that norm. What float64
 // leaves undecided is no distance.
 func (s *spread) limit(f string, k Key, norm float64) float64 {
-	return deviations*math.Sqrt(s.squares[f][k]/float64(s.samples)) + TolExact*norm
+	return deviations*math.Sqrt(s.variance(f, k)) + TolExact*norm
+}
+
+// variance is the mean of the squared distances. Roundings of different values are independent, and so
+// their variances add up.
+func (s *spread) variance(f string, k Key) float64 {
+	v := s.squares[f][k] / float64(s.samples)
+	if s.rest != nil {
+		v += s.rest.variance(f, k)
+	}
+	return v
 }
 
 // roundTo rounds to so many binary digits, in units of 1/by. The errors are as large as

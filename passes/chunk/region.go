@@ -60,8 +60,8 @@ func (r *region) wide(v *ir.Value) bool {
 
 func (r *region) rowed(v *ir.Value) bool { return v.Type.Has(r.axes[0]) }
 
-// beside reports whether o runs where the product does.
-func (r *region) beside(o *ir.Op) bool { return o.Run == nil && o.Task == r.root.Task }
+// sameTurn reports whether o runs where the product does.
+func (r *region) sameTurn(o *ir.Op) bool { return o.Run == nil && o.Task == r.root.Task }
 
 // grow takes in operations, and whatever makes or reads what is as large as the product.
 func (r *region) grow(work ...*ir.Op) *refusal {
@@ -74,7 +74,7 @@ func (r *region) grow(work ...*ir.Op) *refusal {
 		if o.Run != nil {
 			return r.refuse(o, "is done for each block")
 		}
-		if !r.beside(o) {
+		if !r.sameTurn(o) {
 			r.apart = append(r.apart, o)
 			continue
 		}
@@ -93,7 +93,7 @@ func (r *region) grow(work ...*ir.Op) *refusal {
 			work = append(work, r.p.users[v]...)
 		}
 		for _, v := range o.Args {
-			if v.Def != nil && r.wide(v) && r.beside(v.Def) && treats(v.Def, r.axes) == rows {
+			if v.Def != nil && r.wide(v) && r.sameTurn(v.Def) && treats(v.Def, r.axes) == rows {
 				work = append(work, v.Def)
 			}
 		}
@@ -155,7 +155,7 @@ func (r *region) summed(v *ir.Value) bool {
 func (r *region) joins(o *ir.Op) bool {
 	switch op.Of(o).Class {
 	case op.Elementwise, op.Reduction, op.Movement, op.Collective:
-		return r.beside(o) && treats(o, r.axes) == rows
+		return r.sameTurn(o) && treats(o, r.axes) == rows
 	}
 	return false
 }
@@ -220,7 +220,7 @@ func (r *region) leaves(v *ir.Value, but *ir.Op) bool {
 // cast of a gradient.
 func (r *region) absorb() {
 	for _, o := range r.p.f.Ops {
-		if _, in := r.in[o]; in || !r.beside(o) || len(o.Results) != 1 || r.p.result[o.Result()] {
+		if _, in := r.in[o]; in || !r.sameTurn(o) || len(o.Results) != 1 || r.p.result[o.Result()] {
 			continue
 		}
 		if c := op.Of(o).Class; c != op.Elementwise && c != op.Reduction {

@@ -279,7 +279,7 @@ func (w *rewriter) inexpressible(k *core) string {
 		seen[v] = true
 		o := v.Def
 		if v == k.norm.Args[0] && inner {
-			return "the exponentials are read beside the softmax"
+			return "the exponentials are read outside the softmax"
 		}
 		if w.rebuilt(o) {
 			for _, a := range o.Args {

@@ -62,14 +62,14 @@ func (t *blocks) result(c *carried, a *terms, v view) *ir.Value {
 
 // back is x, of an axis, in blocks, as after so many steps of the ring, for the backward
 // phase, which needs the last step first. There the keys and values go the other way
-// round, beside their gradients, so that a device has those of one block at a time:
+// round, with their gradients, so that a device has those of one block at a time:
 //
 //	forward   step 0 ──▶ step 1 ──▶ step 2 ──▶ step 3
 //	backward  step 0 ──▶ step 3 ──▶ step 2 ──▶ step 1     values
 //	          step 0 ◀── step 1 ◀── step 2 ◀── step 3     gradients
 //
 // The last step's begin at home, and where a window leaves steps out, go there at once.
-// The way of the gradients is a forward one that nothing computes, beside the terms of
+// The way of the gradients is a forward one that nothing computes, besides the terms of
 // each step, so that a step's gradient leaves before the next step's is made.
 func (t *blocks) back(x *ir.Value, axis string, step int) *ir.Value {
 	key := blockKey{x, view{step: step, queries: low, visible: true, back: true}} // no view of one axis is visible alone

@@ -297,7 +297,7 @@ func (z *order) join(lo, hi, x *ir.Value, axis string) *ir.Value {
 	return z.b.Reorder(z.emit(op.Merge, into, z.grouped(y, axis)), x.Type)
 }
 
-// grouped has the parts of an axis beside one another.
+// grouped has the parts of an axis side by side.
 func (z *order) grouped(x *ir.Value, axis string) *ir.Value {
 	var names ir.Names
 	for _, n := range x.Type.Names() {

@@ -274,7 +274,7 @@ func (p *prover) moved(o *ir.Op) (out []over) {
 }
 
 // joined: along the axis, what is open of a part is open as far on as the part is; the
-// parts behind it are taken to be open too. Along others, parts are beside one another.
+// parts behind it are taken to be open too. Along others, parts are side by side.
 func (p *prover) joined(o *ir.Op, axis string) (out []over) {
 	for _, a := range p.areas(o) {
 		if slices.Contains(a.axes, axis) {

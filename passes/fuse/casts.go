@@ -11,7 +11,7 @@ const launchBytes = 8 << 20
 
 // castsApart notes the casts to fewer bytes, of what is in memory, that are not done as products read their operand. Each block
 // of a product's result reads all of its operand's rows that it needs, and casts them itself: the operand is read, from
-// caches, as many times as there are blocks beside each other, in more bytes than if it were cast before; and a
+// caches, as many times as there are blocks side by side, in more bytes than if it were cast before; and a
 // product whose operands are only read has them copied by what no thread waits for. A cast before reads the operand once
 // and writes it once. On targets that do not say how large blocks are, every product casts its own.
 func (p *program) castsApart(c *pass.Context) {

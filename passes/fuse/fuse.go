@@ -3,6 +3,7 @@ package fuse
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -114,6 +115,7 @@ func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis, alike *likeness) *
 	p.recompute()
 	p.beside()
 	if whole == nil || !p.circles() {
+		p.because(c)
 		return p
 	}
 	*f = *whole
@@ -122,8 +124,40 @@ func grouped(c *pass.Context, f *ir.Func, mesh []ir.MeshAxis, alike *likeness) *
 	p.castsApart(c)
 	p.group()
 	p.recompute()
+	p.because(c)
 	return p
 }
+
+// because records for each two groups of which one reads the other why they are not one kernel.
+func (p *program) because(c *pass.Context) {
+	if c.Why == "" {
+		return
+	}
+	for _, g := range p.groups {
+		if g.class == exchange {
+			continue
+		}
+		for _, from := range p.inputs(g) {
+			if from.class != exchange {
+				c.Because(g.subject(), "%s is not joined to %s of %s: %s", g, from, placeOf(from.subject()), p.obstacle(from, g))
+			}
+		}
+	}
+}
+
+// subject is the operation that a group is named for.
+func (g *group) subject() *ir.Op {
+	if g.root != nil {
+		return g.root
+	}
+	return g.ops[len(g.ops)-1]
+}
+
+// String is the group in a few words: its class, and the operation that it is named for.
+func (g *group) String() string { return string(g.class) + " `" + g.subject().Name + "`" }
+
+// placeOf is where an operation comes from.
+func placeOf(o *ir.Op) string { return strings.TrimSpace(o.Scope + " " + o.Pos.String()) }
 
 // program is the state of fusing one function.
 type program struct {

@@ -16,7 +16,7 @@ const (
 	smallResult = 4096 // bytes that a kernel may leave in memory earlier than it would have
 	shrinks     = 8    // or a part this small of what it reads
 	near        = 6    // calls that a product moves up by at most
-	nearCasts   = 16   // and casts of weights: those of a layer, whose copies are little beside its activations
+	nearCasts   = 16   // and casts of weights: those of a layer, whose copies are little compared with its activations
 	underWay    = 16   // operations after a collective, in which it may be under way
 )
 
@@ -35,7 +35,7 @@ func joinCalls(f *ir.Func, shared *kernels) {
 	var out []*ir.Op
 	for at := 0; at < len(f.Ops); {
 		end := at + 1
-		for end < len(f.Ops) && f.Ops[at].Callee != nil && f.Ops[end].Callee != nil && beside(f.Ops[at], f.Ops[end]) {
+		for end < len(f.Ops) && f.Ops[at].Callee != nil && f.Ops[end].Callee != nil && together(f.Ops[at], f.Ops[end]) {
 			end++
 		}
 		out = append(out, j.stretch(f.Ops[at:end])...)
@@ -64,8 +64,8 @@ func (j *joining) once(calls []*ir.Op) []*ir.Op {
 	return out
 }
 
-// beside reports whether a and b are of one run and one task.
-func beside(a, b *ir.Op) bool { return a.Run == b.Run && a.Task == b.Task }
+// together reports whether a and b are of one run and one task.
+func together(a, b *ir.Op) bool { return a.Run == b.Run && a.Task == b.Task }
 
 type joining struct {
 	f       *ir.Func
@@ -191,7 +191,7 @@ const (
 	stays   kind = iota
 	light        // little is written
 	brief        // elementwise work on arguments of the function, as a cast of a weight: it may be done a little earlier
-	product      // a contraction, beside another one with the same large operand
+	product      // a contraction, adjacent to another one with the same large operand
 )
 
 func (j *joining) kind(c *ir.Op) kind {

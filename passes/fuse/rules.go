@@ -9,10 +9,11 @@ import (
 )
 
 // rule says whether producer a may join consumer b, given what a's values are
-// used for.
+// used for; unless is why not.
 type rule struct {
 	from, to fusion.Class
 	ok       func(p *program, a, b *group, u use) bool
+	unless   string
 }
 
 // use is where the values of a producer group are read.
@@ -24,38 +25,50 @@ type use struct {
 
 // rules is the whole of what fuses. A pair that is not here does not.
 var rules = []rule{
-	{fusion.Map, fusion.Map, sameOrRepeated},
-	{fusion.Map, fusion.Row, intoRow},
-	{fusion.Map, fusion.Column, intoColumn},
-	{fusion.Row, fusion.Map, rowInto},
-	{fusion.Column, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.kept }},
-	{fusion.Row, fusion.Row, sameRows},
-	{fusion.Gemm, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.space }},
-	{fusion.Map, fusion.Gemm, intoGemm},
-	{fusion.Map, fusion.Scatter, intoRoot},
-	{fusion.Scatter, fusion.Map, intoSum},
-	{fusion.Map, fusion.Pieces, intoRoot},
-	{fusion.Map, fusion.Attend, intoAttention},
-	{fusion.Attend, fusion.Map, attentionInto},
+	{fusion.Map, fusion.Map, sameOrRepeated, "their iteration spaces differ, or repeating the producer would cost more than it saves"},
+	{fusion.Map, fusion.Row, intoRow, "the producer has neither the rows nor their kept axes, or others read it too"},
+	{fusion.Map, fusion.Column, intoColumn, "the producer is not elementwise over the reduced columns, or others read it"},
+	{fusion.Row, fusion.Map, rowInto, "the consumer has neither the rows nor their kept axes, or waits for other kernels too"},
+	{fusion.Column, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.kept }, "the consumer does not have the reduced shape"},
+	{fusion.Row, fusion.Row, sameRows, "the two reductions do not have the same rows"},
+	{fusion.Gemm, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.space }, "the consumer does not have the shape of the product"},
+	{fusion.Map, fusion.Gemm, intoGemm, "others read the producer, or the product would compute it once for each block"},
+	{fusion.Map, fusion.Scatter, intoRoot, "others read the producer, or its shape is not that of the operand"},
+	{fusion.Scatter, fusion.Map, intoSum, "the consumer does not just add a stored value to the scattered sum"},
+	{fusion.Map, fusion.Pieces, intoRoot, "others read the producer, or its shape is not that of the operand"},
+	{fusion.Map, fusion.Attend, intoAttention, "the attention kernel cannot compute the producer by blocks"},
+	{fusion.Attend, fusion.Map, attentionInto, "the consumer does not have the shape of the attention's result"},
 }
 
 // mayMerge reports whether a can join b in one kernel.
-func (p *program) mayMerge(a, b *group) bool {
+func (p *program) mayMerge(a, b *group) bool { return p.obstacle(a, b) == "" }
+
+// obstacle is why a cannot join b in one kernel, or empty.
+func (p *program) obstacle(a, b *group) string {
 	if a.segment != b.segment || a.late != b.late && !p.delayed(a, b) {
-		return false
+		return "a collective, a task or a phase lies between them"
 	}
 	for _, r := range rules {
 		if r.from != a.class || r.to != b.class {
 			continue
 		}
 		u, fusable := p.uses(a, b)
-		if !fusable || p.choices(a, b, u) || !r.ok(p, a, b, u) || p.outsidePath(a, b) {
-			return false
+		switch {
+		case !fusable:
+			return "an operation between them cannot be in a kernel of both"
+		case p.choices(a, b, u):
+			return "one chooses among values that the other computes"
+		case !r.ok(p, a, b, u):
+			return r.unless
+		case p.outsidePath(a, b):
+			return "a dependency path leaves the group and re-enters it"
 		}
-		_, ok := p.together(a, b)
-		return ok
+		if _, ok := p.together(a, b); !ok {
+			return "the kernel would not be one loop nest"
+		}
+		return ""
 	}
-	return false
+	return "no rule joins " + string(a.class) + " to " + string(b.class)
 }
 
 // delayed reports whether a, which reads arguments alone, can wait for b, which is late:

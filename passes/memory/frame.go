@@ -225,7 +225,7 @@ func (x *frame) take(c trial) {
 }
 
 // include has some of others, the largest, be members, if the frame becomes no larger
-// for that: as many as can be in use beside the members, or half of them, and so on.
+// for that: as many as can be in use together with the members, or half of them, and so on.
 func (x *frame) include(t *timeline, others []*buffer) {
 	members := x.members
 	x.members = append(members[:len(members):len(members)], others...)

@@ -23,7 +23,7 @@ func lives(t *timeline, elsewhere map[*ir.Value]bool) map[*ir.Value]life {
 				m = t.whole(i)
 			}
 			out[v] = life{from: m, to: m, read: m}
-			if t.beside[o] {
+			if t.alone[o] {
 				out[v] = life{from: moment{m.seg, -through, m.pos}, to: t.whole(i), read: never}
 			}
 		}
@@ -62,7 +62,7 @@ func lives(t *timeline, elsewhere map[*ir.Value]bool) map[*ir.Value]life {
 
 // use is when operation i uses v.
 func (t *timeline) use(i int, v *ir.Value) moment {
-	if v.In() == nil || t.beside[t.f.Ops[i]] {
+	if v.In() == nil || t.alone[t.f.Ops[i]] {
 		return t.whole(i)
 	}
 	return t.of(i, 0)

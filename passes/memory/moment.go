@@ -54,13 +54,13 @@ type timeline struct {
 	// lo and hi are the first and the last operation of tasks whose turns are not in the
 	// order of the text; hi is less where there are none.
 	lo, hi int
-	// beside are calls that are alone in their runs, whose instances may run at once: but
+	// alone are calls that are alone in their runs, whose instances may run at once: but
 	// for those whose results have places of arguments, as updates.
-	beside map[*ir.Op]bool
+	alone map[*ir.Op]bool
 }
 
 func timelineOf(f *ir.Func) *timeline {
-	t := &timeline{f: f, place: make(map[*ir.Op]int, len(f.Ops)), beside: map[*ir.Op]bool{}}
+	t := &timeline{f: f, place: make(map[*ir.Op]int, len(f.Ops)), alone: map[*ir.Op]bool{}}
 	for i, o := range f.Ops {
 		t.place[o] = i
 	}
@@ -71,7 +71,7 @@ func timelineOf(f *ir.Func) *timeline {
 	f.Runs(func(run *ir.Run, ops []*ir.Op) {
 		at := len(t.first)
 		if o := ops[0]; run != nil && len(ops) == 1 && o.Callee != nil {
-			t.beside[o] = !slices.ContainsFunc(o.Results, func(v *ir.Value) bool { return result[v] })
+			t.alone[o] = !slices.ContainsFunc(o.Results, func(v *ir.Value) bool { return result[v] })
 		}
 		for range ops {
 			t.first, t.last = append(t.first, at), append(t.last, at+len(ops)-1)

@@ -291,7 +291,7 @@ func TestFewInstancesProveAll(t *testing.T) {
 	}
 }
 
-// started has some collectives of runs under way beside what comes before their first
+// started has some collectives of runs under way at the same time as what comes before their first
 // reader.
 func started(r *rand.Rand, f *ir.Func) {
 	before := map[*ir.Op][]*ir.Op{}

@@ -105,7 +105,7 @@ func forwardPhase(m *ir.Module) map[*ir.Op]bool {
 }
 
 // reads are the operands of x that its result v is computed from. A kernel may do several
-// things beside each other, the loss of all microbatches and the norm of gradients, say.
+// things side by side, the loss of all microbatches and the norm of gradients, say.
 func reads(x *ir.Op, v *ir.Value) []*ir.Value {
 	f := x.Callee
 	if f == nil || len(f.Results) != len(x.Results) {

@@ -63,11 +63,11 @@ func sameAxes(t, u ir.Type) bool { return t.WithDType(ir.F32).Equal(u.WithDType(
 
 // together reports whether the operations of u are of one run and task.
 func (u *update) together() bool {
-	return !slices.ContainsFunc(u.ops, func(x *ir.Op) bool { return !beside(x, u.ops[0]) })
+	return !slices.ContainsFunc(u.ops, func(x *ir.Op) bool { return !together(x, u.ops[0]) })
 }
 
-// beside reports whether x and y are of one run and task.
-func beside(x, y *ir.Op) bool { return x.Run == y.Run && x.Task == y.Task }
+// together reports whether x and y are of one run and task.
+func together(x, y *ir.Op) bool { return x.Run == y.Run && x.Task == y.Task }
 
 // producers adds to u the elementwise operations on the way to it whose results
 // nobody else reads, so that they need not be stored whole.
@@ -79,7 +79,7 @@ func (o *optimizer) producers(u *update, t ir.Type) {
 	used := map[*ir.Value]bool{}
 	for i := len(o.f.Ops) - 1; i >= 0; i-- {
 		x := o.f.Ops[i]
-		if len(u.ops) > 0 && !u.in[x] && beside(x, u.ops[0]) && op.Of(x).Class == op.Elementwise && used[x.Result()] && !outside[x.Result()] && sameAxes(x.Result().Type, t) {
+		if len(u.ops) > 0 && !u.in[x] && together(x, u.ops[0]) && op.Of(x).Class == op.Elementwise && used[x.Result()] && !outside[x.Result()] && sameAxes(x.Result().Type, t) {
 			u.in[x] = true
 		}
 		for _, a := range x.Args {
@@ -110,7 +110,7 @@ func (o *optimizer) waits(u *update) bool {
 		if u.in[x] && (late || away) {
 			return true
 		}
-		away = away || late && !beside(x, u.ops[0])
+		away = away || late && !together(x, u.ops[0])
 		for _, r := range x.Results {
 			of[r], after[r] = u.in[x], late
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // defaultPiece is how many bytes of state are on their way at once, where the
-// layout does not say: long enough for a disk, and small beside an arena.
+// layout does not say: long enough for a disk, and small compared with an arena.
 const defaultPiece = 4 << 20
 
 // rule is one directive of the layout.

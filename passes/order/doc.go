@@ -3,7 +3,7 @@
 //
 // In: calls with their places. Out: attribute wait on each call: true where it
 // must not start before every earlier call has finished; false where it may
-// run beside those since the last wait, because neither touches a byte that
+// run concurrently with those since the last wait, because neither touches a byte that
 // the other writes. A call of a run waits for all instances, or for none; alone in its
 // run it may wait for the first one, where no instance touches what another one writes.
 // Invariant: running calls without wait in any interleaving gives the same

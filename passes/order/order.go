@@ -115,7 +115,7 @@ func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 			visit(ops[0], 0)
 			return
 		}
-		if reads, writes, ok := u.beside(run, ops); ok {
+		if reads, writes, ok := u.ofRun(run, ops); ok {
 			if first := ops[0].Task != task; first || u.clash(reads, writes) {
 				must[ops[0]] = ir.WaitFirst
 				u.forget()
@@ -129,9 +129,9 @@ func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 	return must
 }
 
-// beside is what all instances of a run read and write, which is a call that none of them
+// ofRun is what all instances of a run read and write, which is a call that none of them
 // need wait for another one with.
-func (u *use) beside(run *ir.Run, ops []*ir.Op) (reads, writes []span, ok bool) {
+func (u *use) ofRun(run *ir.Run, ops []*ir.Op) (reads, writes []span, ok bool) {
 	if len(ops) != 1 || ops[0].Callee == nil {
 		return nil, nil, false
 	}

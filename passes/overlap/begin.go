@@ -13,10 +13,10 @@ import (
 const window = 8
 
 // MaxBeside bounds the collectives over one set of mesh axes that are under way
-// beside a whole run, so that there is room for those of its instances.
+// during a whole run, so that there is room for those of its instances.
 const MaxBeside = MaxOpen / 4
 
-// begin splits collectives that have something to run beside into start and
+// begin splits collectives that have something to overlap with into start and
 // done, and returns how many there are in a step.
 func (o *options) begin(f *ir.Func) int64 {
 	tasks := textsOf(f)
@@ -129,7 +129,7 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 
 // landing are the flights, oldest first, that are still under way where there may be
 // so many at the operation at i. The oldest ones are waited for there: they had the
-// longest time, and what comes last would otherwise have nothing to run beside.
+// longest time, and what comes last would otherwise have nothing to overlap with.
 func landing(open []*flight, i, most int) []*flight {
 	still := slices.DeleteFunc(open, func(y *flight) bool { return y.to <= i })
 	for len(still) > most {
@@ -139,7 +139,7 @@ func landing(open []*flight, i, most int) []*flight {
 	return still
 }
 
-// underWay is how many flights are beside the run that stands at i, by mesh axes.
+// underWay is how many flights are under way during the run that stands at i, by mesh axes.
 func underWay(flights []*flight, i int) map[string]int {
 	n := map[string]int{}
 	for _, y := range flights {
@@ -191,7 +191,7 @@ func types(x *ir.Op) []ir.Type {
 }
 
 // fill moves kernels that the collective at i does not need from before it to
-// behind it, where its result is read soon: they run beside it then. It stops at
+// behind it, where its result is read soon: they run concurrently with it then. It stops at
 // whatever else communicates, whose order stays, and leaves a kernel beside that.
 func fill(ops []*ir.Op, i int) {
 	x, beside := ops[i], kernelsBeside(ops, i)

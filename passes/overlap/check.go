@@ -123,7 +123,7 @@ func (c *checker) done(o *ir.Op, i int) {
 	}
 }
 
-// endRun counts what is under way in a run: at each start, with what is beside the run.
+// endRun counts what is under way in a run: at each start, with what is under way during the run.
 func (c *checker) endRun() {
 	of := map[string][]*flight{}
 	for _, y := range c.flights {

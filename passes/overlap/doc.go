@@ -1,4 +1,4 @@
-// Package overlap lets communication run beside computation, level Fused:
+// Package overlap lets communication run concurrently with computation, level Fused:
 // collectives are issued as soon as what they send is there, small ones
 // together, and waited for where their result is read.
 //
@@ -16,7 +16,7 @@
 //
 // In: entry functions of kernel calls and collectives, with runs (ir.Stack) and tasks
 // (ir.Task). Out: the same values, in an order that respects what reads what; `start` on
-// collectives that have something to run beside, and one `done` for each; in runs, by how
+// collectives that have something to overlap with, and one `done` for each; in runs, by how
 // many turns operations are ahead.
 // Invariant: a started collective has exactly one `done` after it, of the same task and
 // run, which alone reads its results ([Check]). All devices of a group run one program, so
@@ -44,7 +44,7 @@
 // past a reader; both for collectives of every kind, as fewer messages are worth it by
 // themselves. Instances of a run do not share a bucket.
 //
-// [options.begin] splits those that the layout lets run beside other work into start and
+// [options.begin] splits those that the layout lets run concurrently with other work into start and
 // done, and where little stands between, moves there what the collective does not
 // need, such as the gradient of a weight behind that of an activation (Wang et
 // al., "Overlap Communication with Dependent Computation", 2023). At most

@@ -38,7 +38,7 @@ func (o *options) hoist(t *text) {
 }
 
 // rings puts each exchange of what an exchange has brought, as from step to step of a
-// ring, before the first kernel that reads that: so it runs beside one step, and a
+// ring, before the first kernel that reads that: so it runs concurrently with one step, and a
 // device has what two steps read, not what all do.
 func (t *text) rings(early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) {
 	reader := map[*ir.Value]*ir.Op{} // the first kernel
@@ -149,7 +149,7 @@ func (t *text) given() (out []*ir.Op) {
 // is there for longer, as parameters are from the beginning and in the backward phase
 // what the forward phase left in shards: where the layer begins that is `prefetch`
 // layers before its own, in the order in which the function gathers them, but not
-// before a run, beside which it would take memory for all of it. A layer is the
+// before a run, during which it would take memory for all of it. A layer is the
 // gathers, one after the other, for one instance of a repeated module.
 func (o *options) gathers(t *text) map[*ir.Op]*ir.Op {
 	out := map[*ir.Op]*ir.Op{}
@@ -206,7 +206,7 @@ func (o *options) gathers(t *text) map[*ir.Op]*ir.Op {
 // in the order in which they stand at the head of its text: gathers of what is there
 // for longer, and the kernels that make of it what they send, such as casts. What the
 // run reads last is `prefetch` turns ahead; of two gathers of which one reads the
-// other, the first is a turn further ahead, so that both run beside kernels.
+// other, the first is a turn further ahead, so that both run concurrently with kernels.
 func (o *options) ahead(t *text) []*ir.Op {
 	if o.prefetch <= 0 {
 		return nil

@@ -109,7 +109,7 @@ func (m *merger) add(k kind, x *ir.Op, limit func(kind) int64) {
 }
 
 // end puts the collective of a bucket into the text, where the last of it stands; what
-// reads another collective, which is to run beside something, as late as it may.
+// reads another collective, which is to overlap with something, as late as it may.
 func (m *merger) end(k kind) {
 	b := m.open[k]
 	if b == nil {
@@ -167,7 +167,7 @@ func (o *options) parts(t *text, limit func(kind) int64) map[*ir.Op]int {
 // limits gives the bytes of a bucket of each kind. The share is of what the function
 // exchanges in a step, with every microbatch. A share of one turn of a task would be
 // smaller, and leave apart what stands side by side, such as the gradients of what three
-// projections read; nor is it needed for work beside the last bucket, since in a turn a
+// projections read; nor is it needed for work to overlap with the last bucket, since in a turn a
 // bucket ends before its first reader, which is near. What microbatches add up to is
 // exchanged by one task, once, and has the same share either way.
 func (o *options) limits(f *ir.Func) func(kind) int64 {

@@ -11,7 +11,7 @@ import (
 
 // Defaults of the layout: a bucket as PyTorch's DistributedDataParallel has it,
 // but no more than an eighth of what a function exchanges of its kind, since the
-// last bucket has nothing left to run beside; and parameters gathered one layer
+// last bucket has nothing left to overlap with; and parameters gathered one layer
 // ahead.
 const (
 	defaultBucket   = 25 << 20
@@ -33,7 +33,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 			continue
 		}
 		if elsewhere(f) {
-			c.Remarkf(nil, "@%s: %d transfers between memories beside other work", f.Name, transfers(f))
+			c.Remarkf(nil, "@%s: %d transfers between memories overlapped with other work", f.Name, transfers(f))
 		}
 		if m.Devices() == 1 {
 			continue
@@ -46,7 +46,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 			receiveAhead(f)
 		}
 		if before > 0 {
-			c.Remarkf(nil, "@%s: %d collectives in %d exchanges, %d of them beside other work", f.Name, before, after, started)
+			c.Remarkf(nil, "@%s: %d collectives in %d exchanges, %d of them overlapped with other work", f.Name, before, after, started)
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func optionsOf(m *ir.Module) *options {
 	return o
 }
 
-// movable reports whether o is a collective that the layout lets run beside
+// movable reports whether o is a collective that the layout lets run concurrently with
 // other work.
 func (o *options) movable(x *ir.Op) bool {
 	return group(x) && (o.kinds == nil || slices.Contains(o.kinds, x.Name))

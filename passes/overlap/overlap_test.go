@@ -95,7 +95,7 @@ func TestFarAhead(t *testing.T) {
 }
 
 // TestManyUnderWay: however many collectives an instance has, at most
-// [overlap.MaxOpen] are under way, and all of them beside kernels.
+// [overlap.MaxOpen] are under way, and all of them concurrently with kernels.
 func TestManyUnderWay(t *testing.T) {
 	for _, gathers := range []int{4, 15, 20, 31, 40} {
 		var b strings.Builder

@@ -5,7 +5,7 @@ import (
 	"ptc/ir/op"
 )
 
-// ahead is how many kernels a transfer may run beside: a fetch is started no
+// ahead is how many kernels a transfer may run concurrently with: a fetch is started no
 // more before its reader, and a store done no more behind its start. It bounds
 // the device memory that transfers hold.
 const ahead = 4
@@ -14,7 +14,7 @@ const ahead = 4
 // done a turn later.
 const maxLong = MaxOpen / 8
 
-// transfers lets copies between memories run beside kernels, and returns how
+// transfers lets copies between memories run concurrently with kernels, and returns how
 // many do:
 //
 //	done  %fetch(k)
@@ -25,7 +25,7 @@ const maxLong = MaxOpen / 8
 //
 // So of what is updated in pieces, three are in device memory at a time.
 //
-// Each text by itself, and no transfer is under way beside a whole run. In a run this is
+// Each text by itself, and no transfer is under way at the same time as a whole run. In a run this is
 // so for what one instance updates; what it fetches first is started a turn before, and
 // what it stores last, if it is not much, is done a turn later:
 //

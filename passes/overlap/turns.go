@@ -72,7 +72,7 @@ func (t *text) reads() map[*ir.Value]read {
 }
 
 // fit bounds the flights of a run that are under way over one set of mesh axes, with
-// those beside it, to [MaxOpen]. Where there are more, what the run does not read is
+// those under way, to [MaxOpen]. Where there are more, what the run does not read is
 // waited for where it started, a turn later; if that is not enough, gathers are fewer
 // turns ahead; and if not even one is possible, nothing goes on beyond the turn in which
 // it started, and the oldest is waited for as outside of runs.

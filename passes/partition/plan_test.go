@@ -193,6 +193,25 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestFar: of gathers and of scatters of several axes, the one over the devices that are the farthest
+// apart, which differ on the first mesh axis, moves the least.
+func TestFar(t *testing.T) {
+	for _, c := range []struct{ from, to, partial, first string }{
+		{"x|y", "|", "", "all_gather[0] [[] [1]]"},
+		{"y|x", "|", "", "all_gather[0] [[1] []]"},
+		{"y|x|z", "||", "", "all_gather[0] [[1] [] [2]]"},
+		{"|", "x|y", "x y", "reduce_scatter[1] [[] [1]]"},
+		{"|", "y|x", "x y", "reduce_scatter[1] [[1] []]"},
+	} {
+		m := &ir.Module{Mesh: meshOf("x=2 y=4 z=2")}
+		sizes := strings.Repeat("16 ", strings.Count(c.from, "|")+1)
+		steps := reshardOf(m, typeOf(t, m, sizes, c.from, c.partial), typeOf(t, m, sizes, c.to, "")).plan.steps
+		if got, _, _ := strings.Cut(describe(steps), ";"); got != c.first {
+			t.Errorf("%s of %s to %s: %s first, want %s", c.from, c.partial, c.to, got, c.first)
+		}
+	}
+}
+
 // sharded is a random sharding of axes of 24 over the mesh axes that used has not.
 func sharded(r *rand.Rand, mesh []ir.MeshAxis, used map[string]bool, rank int) string {
 	axes := make([]string, rank)

@@ -59,7 +59,7 @@ func (x *Planner) best(p *problem, tries []refinement) plan {
 // Cost of the reshard, in bytes that a device sends.
 func (r *Reshard) Cost() Cost {
 	c := r.plan.of.total(r.plan.steps)
-	return Cost{r.bytes(c.Sent), c.Sends, int64(len(joined(r.plan.steps)))}
+	return Cost{r.bytes(c.Sent), c.Sends, int64(len(joined(r.plan.steps))), r.bytes(c.Far)}
 }
 
 // Uses reports whether the reshard has a collective of one of these kinds.

@@ -1,10 +1,12 @@
 package partition
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
 
+	"ptc/internal/wide"
 	"ptc/ir/op"
 )
 
@@ -124,25 +126,30 @@ func (p *problem) local(s sharding) int64 {
 func (p *problem) even(i int, over []int) bool { return int64(p.sizes[i])%p.parts(over) == 0 }
 
 // Cost of a plan: what a device sends, then how many collectives send, then how
-// many operations there are.
-type Cost struct{ Sent, Sends, Ops int64 }
+// many operations there are, then what is sent times how far.
+type Cost struct{ Sent, Sends, Ops, Far int64 }
 
-func (c Cost) plus(d Cost) Cost { return Cost{c.Sent + d.Sent, c.Sends + d.Sends, c.Ops + d.Ops} }
+func (c Cost) plus(d Cost) Cost {
+	return Cost{c.Sent + d.Sent, c.Sends + d.Sends, c.Ops + d.Ops, c.Far + d.Far}
+}
 
 // Compare is negative where c is cheaper.
 func (c Cost) Compare(d Cost) int {
-	return slices.Compare([]int64{c.Sent, c.Sends, c.Ops}, []int64{d.Sent, d.Sends, d.Ops})
+	return cmp.Or(cmp.Compare(c.Sent, d.Sent), cmp.Compare(c.Sends, d.Sends), cmp.Compare(c.Ops, d.Ops), cmp.Compare(c.Far, d.Far))
 }
 
-// cost of a step ([op.Sent]).
+// cost of a step ([op.Sent]). Devices that differ on the first mesh axes are the farthest
+// apart, as the mesh numbers them: two gathers, or two scatters, send the same in either order,
+// and less of it far with the gather over the first axis first, of whose result there is least then.
 func (p *problem) cost(s sharding, st step) Cost {
-	c := Cost{op.Sent(st.kind, p.local(s), p.parts(st.over)), 1, 1}
+	c := Cost{Sent: op.Sent(st.kind, p.local(s), p.parts(st.over)), Sends: 1, Ops: 1}
 	if st.kind == op.ShardSlice {
 		c.Sends = 0
 	}
 	if st.kind == op.Permute && p.placed(s) == p.placed(st.then) {
 		c.Sent = 0
 	}
+	c.Far = wide.Mul(c.Sent, int64(len(p.mesh)-slices.Min(st.over)))
 	return c
 }
 
@@ -150,9 +157,9 @@ func (p *problem) cost(s sharding, st step) Cost {
 // one device change place.
 func (p *problem) permute(s sharding) Cost {
 	if slices.Contains(p.mesh, 1) {
-		return Cost{0, 1, 1}
+		return Cost{Sends: 1, Ops: 1}
 	}
-	return Cost{p.local(s), 1, 1}
+	return Cost{Sent: p.local(s), Sends: 1, Ops: 1}
 }
 
 // placed is the key of s without mesh axes of one device: where it is the same,

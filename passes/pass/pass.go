@@ -6,6 +6,8 @@ package pass
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -27,6 +29,23 @@ type Context struct {
 	Trial bool
 	// Remarks collects decisions in order.
 	Remarks []Remark
+	// Why is the pass that also records what it did not do, and Reasons is what it recorded.
+	Why     string
+	Reasons []Remark
+}
+
+// Because records why the running pass left o (which may be nil) as it was, if anybody asks.
+func (c *Context) Because(o *ir.Op, format string, args ...any) {
+	if c.Why == "" || c.Why != c.Pass {
+		return
+	}
+	r := Remark{Pass: c.Pass, Text: fmt.Sprintf(format, args...)}
+	if o != nil {
+		r.Pos, r.Scope = o.Pos, o.Scope
+	}
+	if !slices.Contains(c.Reasons, r) {
+		c.Reasons = append(c.Reasons, r)
+	}
 }
 
 // Target is what passes may know of the backend.
@@ -81,9 +100,16 @@ type Remark struct {
 	Warning bool
 }
 
-// String is the remark on one line.
+// String is the remark on one line: the pass, the scope and place if there are any, the text.
 func (r Remark) String() string {
-	return fmt.Sprintf("%s: %s %s: %s", r.Pass, r.Scope, r.Pos, r.Text)
+	where := r.Scope
+	if r.Pos.IsValid() {
+		where = strings.TrimSpace(where + " " + r.Pos.String())
+	}
+	if where == "" {
+		return r.Pass + ": " + r.Text
+	}
+	return r.Pass + ": " + where + ": " + r.Text
 }
 
 // Remarkf records a decision about o (which may be nil).

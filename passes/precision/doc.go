@@ -42,7 +42,7 @@
 // With products=f8, linear products (products.go: those of parameters and activations, of
 // the modules that `on` names, and their gradients) read f8e4m3, and f8e5m2 where an
 // operand is a gradient, each a multiple of its unit: the largest magnitude that the tensor has now, by
-// the largest number of the format (eighth.go; Micikevicius et al., "FP8 Formats for Deep
+// the largest number of the format (float8.go; Micikevicius et al., "FP8 Formats for Deep
 // Learning", 2022). Sums are float32, and are multiplied by both units. Each microbatch
 // has units of its own.
 //

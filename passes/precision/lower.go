@@ -21,7 +21,7 @@ type lowering struct {
 	b      op.Builder
 	out    []*ir.Op
 	eights *products
-	made   map[castKey]eighth      // operands in eight bits
+	made   map[castKey]float8      // operands in eight bits
 	home   map[*ir.Value]*ir.Value // old value to the stored one
 	casts  map[castKey]*ir.Value
 	once   bool // a cast of an argument is of both phases
@@ -43,11 +43,11 @@ type castKey struct {
 func lower(c *pass.Context, m *ir.Module, f *ir.Func, rule layout.Precision, once bool) {
 	compute := rule.Compute
 	l := &lowering{f: f, p: classify(f, c.Target.Attention), compute: compute, once: once, master: map[*ir.Value]*ir.Arg{},
-		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}, made: map[castKey]eighth{}}
+		home: map[*ir.Value]*ir.Value{}, casts: map[castKey]*ir.Value{}, made: map[castKey]float8{}}
 	l.eights = findProducts(f, l.p, layout.Of(m), rule)
 	l.parameters(c, rule.Params)
 	l.b = op.Builder{F: f, Sink: &l.out}
-	low, wide, kept, eighths := 0, 0, 0, 0
+	low, wide, kept, fp8 := 0, 0, 0, 0
 	loss := lossOf(f)
 	for _, o := range f.Ops {
 		l.b.Scope, l.b.Pos, l.b.Slot = o.Scope, o.Pos, o.Slot
@@ -57,7 +57,7 @@ func lower(c *pass.Context, m *ir.Module, f *ir.Func, rule layout.Precision, onc
 		case o.Name == op.Leave:
 			l.emit(o, o.Attrs, l.stays(o.Args[0]).Type.DType)
 		case l.eights.of[o]:
-			eighths++
+			fp8++
 			if l.product(o) {
 				wide++
 			}
@@ -83,7 +83,7 @@ func lower(c *pass.Context, m *ir.Module, f *ir.Func, rule layout.Precision, onc
 	f.Ops = l.out
 	f.JoinRuns()
 	if rule.Products != "" {
-		c.Remarkf(nil, "@%s: %d products of operands in %s", f.Name, eighths, rule.Products)
+		c.Remarkf(nil, "@%s: %d products of operands in %s", f.Name, fp8, rule.Products)
 	}
 	if compute != ir.F32 {
 		c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",

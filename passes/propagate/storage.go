@@ -151,7 +151,7 @@ func (l *layout) wantedFrom(t ir.Type) factor.Origins {
 
 // stored is the state in which a parameter (or its gradient, or its optimizer
 // state) of type t lies: what the rules say of its axes, and for zero also the
-// first axis that can be sharded further.
+// first axis that can be sharded further, over as many of its mesh axes as divide it.
 func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
 	t = t.Clone()
 	replicated, some := l.replicated[path]
@@ -172,30 +172,48 @@ func (l *layout) stored(path string, t ir.Type, zero bool) ir.Type {
 	if !zero {
 		return t
 	}
-	for _, m := range l.zero {
-		if !slices.Contains(replicated, m) && !used[m] {
-			l.shardFirst(t, m)
-		}
-	}
-	return t
+	return l.sharded(t, slices.DeleteFunc(slices.Clone(l.zero), func(m string) bool { return slices.Contains(replicated, m) || used[m] }))
 }
 
-// shardFirst shards the first axis that divides over mesh axis m: an unsharded one
-// if there is any, best one that gradients do not come sharded along; else one whose
-// shards are of mesh axes that are major to m, as operations shard them, else any.
-func (l *layout) shardFirst(t ir.Type, m string) {
+// sharded is t sharded further over mesh axes of zero: all on one axis, if one divides, as one collective gathers it then;
+// else in as few lists, one after the other, as make the most shards.
+func (l *layout) sharded(t ir.Type, over []string) (best ir.Type) {
+	most, fewest := 0, 0
+	for cuts := range 1 << max(0, len(over)-1) { // bit i is a cut behind mesh axis i
+		x, lists, at := t.Clone(), 0, 0
+		for i := range over {
+			if i == len(over)-1 || cuts&(1<<i) != 0 {
+				l.shardFirst(x, over[at:i+1])
+				lists, at = lists+1, i+1
+			}
+		}
+		n := 1
+		for _, a := range x.Axes {
+			n *= l.mesh.Shards(a.Mesh)
+		}
+		if n > most || n == most && lists < fewest {
+			best, most, fewest = x, n, lists
+		}
+	}
+	return best
+}
+
+// shardFirst shards the first axis that divides over all of these mesh axes, so that one collective gathers it: an
+// unsharded one if there is any, best one that gradients do not come sharded along; else one whose
+// shards are of mesh axes that are major to these, as operations shard them, else any.
+func (l *layout) shardFirst(t ir.Type, over []string) {
 	for _, ok := range []func(a ir.Axis) bool{
 		func(a ir.Axis) bool { return len(a.Mesh) == 0 && len(l.claims[a.Name]) == 0 },
 		func(a ir.Axis) bool { return len(a.Mesh) == 0 },
 		func(a ir.Axis) bool {
-			over := append(slices.Clone(a.Mesh), m)
-			return slices.Equal(l.mesh.Sorted(over), over)
+			all := slices.Concat(a.Mesh, over)
+			return slices.Equal(l.mesh.Sorted(all), all)
 		},
 		func(ir.Axis) bool { return true },
 	} {
 		for i := range t.Axes {
-			if a := &t.Axes[i]; ok(*a) && l.mesh.Fits(*a, m) {
-				a.Mesh = append(a.Mesh, m)
+			if a := &t.Axes[i]; ok(*a) && l.mesh.Fits(*a, over...) {
+				a.Mesh = append(a.Mesh, over...)
 				return
 			}
 		}

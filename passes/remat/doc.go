@@ -14,7 +14,7 @@
 // al., "Reducing Activation Recomputation in Large Transformer Models", 2022,
 // where keeping all but the attention core is the selective form). Copies are
 // made where the backward pass first needs them, so they live as briefly as
-// the gradients beside them.
+// the gradients in addition.
 //
 // What is over the queries and keys of an attention is rematerialized in any case,
 // where the target has kernels of that class (attention.go): nothing stores it. The

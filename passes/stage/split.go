@@ -63,10 +63,10 @@ func (t *tagger) stagesOf(s *ir.Stack) ([]int, error) {
 	return at, nil
 }
 
-// beside is the stage of a stack that holds no block of the pipeline, as the dense layers in
+// beforePipeline is the stage of a stack that holds no block of the pipeline, as the dense layers in
 // front of those with experts: the first one in front of the blocks, the last one behind them.
 // What goes through it on both sides does so instance by instance.
-func (t *tagger) beside(s *ir.Stack) (int, error) {
+func (t *tagger) beforePipeline(s *ir.Stack) (int, error) {
 	first, last := len(t.f.Ops), -1 // of the blocks
 	for i, o := range t.f.Ops[:min(t.loss+1, len(t.f.Ops))] {
 		if _, ok := t.block(o); ok {
@@ -100,7 +100,7 @@ func (t *tagger) places() error {
 			return err
 		}
 		if at == nil {
-			if t.stacks[s], err = t.beside(s); err != nil {
+			if t.stacks[s], err = t.beforePipeline(s); err != nil {
 				return err
 			}
 			continue

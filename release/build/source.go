@@ -85,9 +85,9 @@ func (s *Source) Manual() (tree.Tree, error) {
 	return out, nil
 }
 
-// Documents gives what a reader wants beside the binary.
+// Documents gives what a reader wants with the binary.
 func (s *Source) Documents() (tree.Tree, error) {
-	return tree.Read(s.Root, "README.md", "docs/*.md", "examples/*/*.ptl", "stdlib/*.ptl")
+	return tree.Read(s.Root, "*.md", "docs/*.md", "examples/*/*.ptl", "stdlib/*.ptl")
 }
 
 // Licences gives the file of notices of the libraries in a binary.

@@ -28,9 +28,9 @@ var groups = []struct {
 	title string
 	pages []string
 }{
-	{"Use", []string{"README.md", "docs/language.md", "docs/data.md", "docs/weights.md", "docs/sampling.md", "docs/report.md", "docs/clusters.md", "docs/editors.md", "docs/python.md", "docs/releases.md", "docs/compatibility.md"}},
+	{"Use", []string{"README.md", "docs/commands.md", "docs/language.md", "docs/plans.md", "docs/running.md", "docs/data.md", "docs/weights.md", "docs/sampling.md", "docs/report.md", "docs/clusters.md", "docs/editors.md", "docs/python.md", "docs/go.md", "docs/releases.md", "docs/compatibility.md"}},
 	{"How it works", []string{"docs/architecture.md", "docs/ir.md", "docs/parallel.md", "docs/memory.md", "docs/numerics.md", "docs/kernels.md", "docs/runtime.md", "docs/proofs.md", "docs/performance.md"}},
-	{"More", []string{"docs/packages.md", "docs/dependencies.md", "docs/next.md"}},
+	{"More", []string{"CONTRIBUTING.md", "docs/packages.md", "docs/dependencies.md", "docs/next.md"}},
 }
 
 // page is a document on its way to HTML.
@@ -54,7 +54,11 @@ func Make(repository fs.FS, version string) (tree.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range append(names, "README.md") {
+	front, err := fs.Glob(repository, "*.md")
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range append(names, front...) {
 		text, err := fs.ReadFile(repository, n)
 		if err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ import (
 	"ptc/runtime/tokenizer"
 )
 
-// Names of the files beside a tokenizer.json.
+// Names of the files next to a tokenizer.json.
 const (
 	ConfigName   = "tokenizer_config.json"
 	TemplateName = "chat_template.jinja"
@@ -44,7 +44,7 @@ type Options struct {
 	Now  time.Time // for templates that write a date; zero: these are errors
 }
 
-// Open reads the template that lies beside a tokenizer: path is that of a
+// Open reads the template that lies next to a tokenizer: path is that of a
 // tokenizer.json, or of its folder.
 func Open(path string, tok *tokenizer.Tokenizer, o Options) (*Template, error) {
 	folder := path

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // diskDraft is a checkpoint that is being written to a folder of its own, which then
@@ -16,11 +18,12 @@ type diskDraft struct {
 	step  int64
 	tmp   string   // of this draft alone
 	dir   *os.Root // the same folder: what is written goes there, whoever has its name
-	files [len(dataFiles)]*os.File
+	files map[string]*os.File
+	guest bool // another process has begun it, and will end it
 }
 
 func (d disk) begin(step int64) (draft, error) {
-	w := &diskDraft{s: d.Store, step: step}
+	w := &diskDraft{s: d.Store, step: step, files: map[string]*os.File{}}
 	var err error
 	if w.tmp, err = d.makeTemp(stepName(step)); err != nil {
 		return nil, err
@@ -31,6 +34,29 @@ func (d disk) begin(step int64) (draft, error) {
 	}
 	return w, nil
 }
+
+// joinWait is how long the folder of a draft may take to be seen by another host, which on a disk of a network
+// need not be at once.
+const joinWait = 3 * time.Second
+
+func (d disk) join(ticket string) (draft, error) {
+	if filepath.Base(ticket) != ticket || !strings.HasPrefix(ticket, tmpPrefix+stepPrefix) {
+		return nil, fmt.Errorf("%q is no folder of a checkpoint that is begun", ticket)
+	}
+	w := &diskDraft{s: d.Store, tmp: filepath.Join(d.Dir, ticket), files: map[string]*os.File{}, guest: true}
+	var err error
+	for end := time.Now().Add(joinWait); ; time.Sleep(joinWait / 100) {
+		if w.dir, err = os.OpenRoot(w.tmp); !errors.Is(err, fs.ErrNotExist) || d.impatient || time.Now().After(end) {
+			break
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder that rank 0 has made is not there: %s has to be on a disk that all processes see, or in an object store", d.Dir)
+	}
+	return w, err
+}
+
+func (w *diskDraft) ticket() string { return filepath.Base(w.tmp) }
 
 func (w *diskDraft) at() string { return w.tmp }
 
@@ -60,16 +86,18 @@ func (w *diskDraft) make(name string) (f *os.File, err error) {
 	return f, err
 }
 
-func (w *diskDraft) create(i int, _ int64) (_ io.WriterAt, err error) {
-	if w.files[i], err = w.make(dataFiles[i]); err != nil {
+func (w *diskDraft) create(name string, _ int64) (io.WriterAt, error) {
+	f, err := w.make(name)
+	if err != nil {
 		return nil, err
 	}
-	return w.files[i], nil
+	w.files[name] = f
+	return f, nil
 }
 
-func (w *diskDraft) finish(i int, size int64) (manifestFile, error) {
-	f := w.files[i]
-	if err := w.s.step("sync "+dataFiles[i], f.Sync); err != nil {
+func (w *diskDraft) finish(name string, size int64) (manifestFile, error) {
+	f := w.files[name]
+	if err := w.s.step("sync "+name, f.Sync); err != nil {
 		return manifestFile{}, err
 	}
 	// Hashed from what the system has, which is what a reader will get.
@@ -77,15 +105,28 @@ func (w *diskDraft) finish(i int, size int64) (manifestFile, error) {
 	if err != nil {
 		return manifestFile{}, err
 	}
-	info, err := hashFile(diskFile{f, st.Size()}, dataFiles[i])
+	info, err := hashFile(diskFile{f, st.Size()}, name)
 	if err != nil {
 		return manifestFile{}, err
 	}
 	if info.Bytes != size {
-		return manifestFile{}, fmt.Errorf("%s has %d bytes, %d were written", dataFiles[i], info.Bytes, size)
+		return manifestFile{}, fmt.Errorf("%s has %d bytes, %d were written", name, info.Bytes, size)
 	}
-	w.files[i] = nil
+	delete(w.files, name)
 	return info, f.Close()
+}
+
+func (w *diskDraft) holds(f manifestFile) error {
+	st, err := w.dir.Stat(f.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was written, and is not in the folder: %s has to be on a disk that all processes see, or in an object store", f.Name, w.s.Dir)
+	case err != nil:
+		return err
+	case st.Size() != f.Bytes:
+		return fmt.Errorf("%s has %d bytes, %d were written", f.Name, st.Size(), f.Bytes)
+	}
+	return nil
 }
 
 // publish puts everything on disk below the temporary folder, and then gives it its
@@ -192,18 +233,18 @@ func (w *diskDraft) isAt(path string) error {
 
 func (w *diskDraft) abort() {
 	w.closeAll()
-	if w.tmp != "" { // what remains is a leftover for the next Lock
+	if w.tmp != "" && !w.guest { // what remains is a leftover for the next Lock
 		_ = w.s.step("remove the temporary folder", func() error { return os.RemoveAll(w.tmp) })
 	}
 }
 
+func (w *diskDraft) leave() { w.closeAll() }
+
 func (w *diskDraft) closeAll() {
-	for i, f := range w.files {
-		if f != nil {
-			_ = f.Close()
-			w.files[i] = nil
-		}
+	for _, f := range w.files {
+		_ = f.Close()
 	}
+	clear(w.files)
 	if w.dir != nil {
 		_ = w.dir.Close()
 	}

@@ -9,11 +9,19 @@
 //	DIR/step-00000010/manifest.json         step, number of the save, hashes, shapes, names of axes
 //	DIR/.lock                               which process saves, while it does
 //
+// Several processes write one together, each a part with files of its own (PartWriter), which have
+// slices of tensors:
+//
+//	DIR/step-00000010/model-00003-of-00016.safetensors
+//
+// The manifest says which part has which slice, by a grid for each tensor. What is loaded does
+// not depend on how many parts there were.
+//
 // DIR is a folder of this machine, or s3://bucket/key, below which the same files are
 // objects; what differs is behind the interfaces place, folder and draft.
 //
 // The invariant: a folder step-N is whole. It is written under another name,
-// put on disk, and renamed; in an object store it is there when its manifest is, which
+// put on disk, and renamed by rank 0 once all parts are there; in an object store it is there when its manifest is, which
 // is written last. Whatever fails or is killed before leaves the older
 // checkpoints as they were. What is loaded has the hashes of what was saved, and
 // manifest.json has one of itself: the SHA-256 of its text with nothing between

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/storage"
 )
@@ -19,115 +21,162 @@ type Checkpoint struct {
 
 	format   int
 	sequence int64
+	parts    int
 	tensors  []Tensor // in order of name
-	files    [len(dataFiles)]storage.File
-	readers  [len(dataFiles)]*safetensors.Reader
+	grids    []grid   // of each
+	files    []*dataFile
+	root     folder
+
+	mu     sync.Mutex
+	opened []*dataFile // that are open, the one opened first first
 }
+
+// filesAtOnce is how many files are hashed at once: of a disk that is several, and of an object
+// store several connections.
+const filesAtOnce = 8
 
 // Load opens the checkpoint in a folder and checks that it is what was saved:
 // the hashes of the manifest and of each file, the tensors in them, and that
 // manifest, files and the folder's name agree on the step. What is wrong is an
 // *Error.
-func Load(dir string) (*Checkpoint, error) {
-	c, err := load(dir)
-	if storage.Fault(err) {
-		return nil, &Error{Dir: dir, Msg: "cannot be read", Err: err}
+func Load(dir string) (*Checkpoint, error) { return loadWith(dir, nil) }
+
+// loadWith is Load of several processes, which all call it: each compares the hashes of some of the
+// files, and all have an error where one has.
+func loadWith(dir string, p *Peers) (*Checkpoint, error) {
+	c, err := load(dir, p)
+	if err != nil {
+		msg := "is damaged"
+		if storage.Fault(err) {
+			msg = "cannot be read"
+		}
+		err = &Error{Dir: dir, Msg: msg, Err: err}
+	}
+	if p == nil {
+		return c, err
+	}
+	if err = p.Agree(err); err != nil && c != nil {
+		_ = c.Close()
 	}
 	if err != nil {
-		return nil, &Error{Dir: dir, Msg: "is damaged", Err: err}
+		return nil, err
 	}
 	return c, nil
 }
 
-func load(dir string) (*Checkpoint, error) {
+func load(dir string, p *Peers) (*Checkpoint, error) {
 	root, err := openFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close() // files that are open stay so
-	m, err := readManifest(root)
-	if err != nil {
-		return nil, err
-	}
-	if step, _, ok := parseName(storage.Base(dir)); ok && step != m.Step {
-		return nil, fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
-	}
-	c := &Checkpoint{Dir: dir, Meta: m.Meta, format: m.Format, sequence: m.Sequence}
-	var g errgroup.Group
-	errs := make([]error, len(dataFiles)) // so that the first by order is reported
-	for i := range dataFiles {
-		g.Go(func() error {
-			errs[i] = c.open(root, i, m)
-			return nil
-		})
-	}
-	_ = g.Wait() // no function has an error
-	if err = errors.Join(errs...); err == nil {
-		err = c.match(m)
-	}
-	if err != nil {
+	c := &Checkpoint{Dir: dir, root: root}
+	if err := c.open(p); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Checkpoint) open(dir folder, i int, m *manifest) (err error) {
-	want := m.Files[i]
-	f, err := dir.open(want.Name)
+func (c *Checkpoint) open(p *Peers) error {
+	m, err := readManifest(c.root)
 	if err != nil {
 		return err
 	}
-	c.files[i] = f
-	got, err := hashFile(f, want.Name)
-	switch {
-	case err != nil:
-		return err
-	case got.Bytes != want.Bytes:
-		return fmt.Errorf("%s has %d bytes, %d were saved", want.Name, got.Bytes, want.Bytes)
-	case got.SHA256 != want.SHA256:
-		return fmt.Errorf("%s is not what was saved: its SHA-256 differs", want.Name)
+	if step, _, ok := parseName(storage.Base(c.Dir)); ok && step != m.Step {
+		return fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
 	}
-	if c.readers[i], err = safetensors.NewReader(f, got.Bytes); err != nil {
+	c.Meta, c.format, c.sequence, c.parts = m.Meta, m.Format, m.Sequence, m.Parts
+	if err := c.list(m); err != nil {
 		return err
 	}
-	if step := c.readers[i].Metadata()[stepKey]; step != strconv.FormatInt(m.Step, 10) {
-		return fmt.Errorf("%s has step %d, and %s step %q", manifestName, m.Step, want.Name, step)
+	var g errgroup.Group
+	g.SetLimit(filesAtOnce)
+	errs := make([]error, len(c.files)) // so that the first by order is reported
+	for i, f := range c.files {
+		if p != nil && i%p.Size != p.Rank {
+			continue // another one compares its hash
+		}
+		g.Go(func() error {
+			errs[i] = f.verify(c)
+			if p != nil { // the file need not be one that this process reads
+				_ = c.close(f) // was only read
+			}
+			return nil
+		})
 	}
-	return nil
+	_ = g.Wait() // no function has an error
+	return errors.Join(errs...)
 }
 
-// match checks that the manifest and the files list the same tensors.
-func (c *Checkpoint) match(m *manifest) error {
-	inFiles := 0
-	for _, r := range c.readers {
-		inFiles += len(r.Tensors())
-	}
-	if inFiles != len(m.Tensors) {
-		return fmt.Errorf("%s lists %d tensors, the files have %d", manifestName, len(m.Tensors), inFiles)
+// list takes the tensors and files of the manifest over.
+func (c *Checkpoint) list(m *manifest) error {
+	for _, f := range m.Files {
+		c.files = append(c.files, &dataFile{want: f})
 	}
 	for _, mt := range m.Tensors {
-		t := c.reader(mt.Name).Find(mt.Name)
-		if t == nil || t.DType.Safetensors() != mt.DType || !slices.Equal(t.Shape, mt.Shape) {
-			return fmt.Errorf("%s lists %q as %s%v, which the files do not have", manifestName, mt.Name, mt.DType, mt.Shape)
+		d, ok := dtype.ParseSafetensors(mt.DType)
+		if !ok {
+			return fmt.Errorf("%s lists %q as %s, which is no type", manifestName, mt.Name, mt.DType)
 		}
-		c.tensors = append(c.tensors, Tensor{*t, mt.Axes})
+		c.tensors = append(c.tensors, Tensor{safetensors.Tensor{Name: mt.Name, DType: d, Shape: mt.Shape}, mt.Axes})
+		c.grids = append(c.grids, mt.grid)
+		for part := range mt.grid.parts() {
+			c.files[fileIndex(mt.Name, part)].tensors++
+		}
 	}
 	return nil
 }
 
-func (c *Checkpoint) reader(name string) *safetensors.Reader {
-	return c.readers[slices.Index(dataFiles[:], fileOf(name))]
+// find gives the place of a tensor in the list, or -1.
+func (c *Checkpoint) find(name string) int {
+	i, ok := slices.BinarySearchFunc(c.tensors, name, func(t Tensor, name string) int { return strings.Compare(t.Name, name) })
+	if !ok {
+		return -1
+	}
+	return i
 }
 
 // Tensors lists what was saved, in order of name. It is not to be changed.
 func (c *Checkpoint) Tensors() []Tensor { return c.tensors }
 
 // Read reads a slice of a tensor into dst, which must have its size: elements
-// of the tensor's type, row-major, little-endian.
+// of the tensor's type, row-major, little-endian. Of parts it reads those that
+// have some of the slice, and of each no more than that.
 func (c *Checkpoint) Read(name string, s Slice, dst []byte) error {
-	if err := c.reader(name).ReadSlice(name, s, dst); err != nil {
+	if err := c.read(name, s, dst); err != nil {
 		return &Error{Dir: c.Dir, Msg: "cannot read", Err: err}
+	}
+	return nil
+}
+
+func (c *Checkpoint) read(name string, s Slice, dst []byte) error {
+	i := c.find(name)
+	if i < 0 {
+		return fmt.Errorf("there is no tensor %q", name)
+	}
+	t := &c.tensors[i]
+	s, err := s.Within(&t.Tensor, int64(len(dst)))
+	if err != nil {
+		return err
+	}
+	for _, h := range c.grids[i].slices(t.Shape) {
+		both, ok := s.And(h.Slice)
+		if !ok {
+			continue
+		}
+		file := c.files[fileIndex(name, h.part)]
+		in := both.From(h.Offset)
+		if slices.Equal(both.Extent, s.Extent) {
+			return file.read(c, name, in, dst)
+		}
+		buf := make([]byte, both.Elems()*int64(t.DType.Size()))
+		if err := file.read(c, name, in, buf); err != nil {
+			return err
+		}
+		to := safetensors.Tensor{Name: name, DType: t.DType, Shape: s.Extent}
+		if err := both.From(s.Offset).Place(&to, dst, buf); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -135,11 +184,12 @@ func (c *Checkpoint) Read(name string, s Slice, dst []byte) error {
 // Close closes the files.
 func (c *Checkpoint) Close() error {
 	var errs []error
-	for i, f := range c.files {
-		if f != nil {
-			errs = append(errs, f.Close())
-			c.files[i] = nil
-		}
+	for _, f := range c.files {
+		errs = append(errs, c.close(f))
+	}
+	if c.root != nil {
+		errs = append(errs, c.root.Close())
+		c.root = nil
 	}
 	return errors.Join(errs...)
 }

@@ -58,8 +58,11 @@ type Setting struct {
 // Format 1 had neither a hash of itself nor a sequence number: such a checkpoint
 // is read, with a warning, and is older than every one that has a number. Format 2 did
 // not say how many examples a run was fed: who does not read that would feed some twice.
+// Format 4 is of checkpoints in parts, and of no others, so that those of one process are read
+// by whoever reads format 3.
 const (
-	formatVersion  = 3
+	formatVersion  = 4
+	formatParts    = 4
 	formatPhases   = 3
 	formatNoPhases = 2
 	formatNoHash   = 1
@@ -71,6 +74,7 @@ type manifest struct {
 	SHA256   string `json:"manifest_sha256,omitempty"` // of the whole text, with "" in this place
 	Sequence int64  `json:"sequence,omitempty"`        // counts the saves into a folder, from 1
 	Meta
+	Parts   int              `json:"parts,omitempty"` // each with a file of either kind; 0: one file, which is no part
 	Files   []manifestFile   `json:"files"`
 	Tensors []manifestTensor `json:"tensors"`
 }
@@ -83,10 +87,11 @@ type manifestFile struct {
 
 type manifestTensor struct {
 	Name  string   `json:"name"`
-	File  string   `json:"file"`
+	File  string   `json:"file,omitempty"` // that has all of it; of a checkpoint in parts none
 	DType string   `json:"dtype"`
 	Shape []int64  `json:"shape"`
 	Axes  []string `json:"axes"`
+	grid
 }
 
 const (
@@ -96,7 +101,8 @@ const (
 	maxManifest   = 256 << 20
 )
 
-// dataFiles are the files of every checkpoint, with or without tensors in them.
+// dataFiles are the files of every checkpoint that is in no parts, with or without tensors in them; of one in
+// parts, those of each part have a number in their names.
 var dataFiles = [...]string{modelFile, optimizerFile}
 
 // fileOf says where a tensor is: a path never has a slash, a state always.
@@ -114,7 +120,10 @@ const hashKey = `"manifest_sha256": "`
 // encode gives the bytes of manifest.json, tensors in order of name, and puts
 // the hash in.
 func (m *manifest) encode() ([]byte, error) {
-	m.Format, m.SHA256 = formatVersion, noHash
+	m.Format, m.SHA256 = formatPhases, noHash
+	if m.Parts > 0 {
+		m.Format = formatParts
+	}
 	text, err := json.MarshalIndent(m, "", " ")
 	if err != nil {
 		return nil, err
@@ -135,7 +144,7 @@ func hashOf(text []byte, own string) string {
 }
 
 func newManifest(meta Meta, tensors []Tensor) *manifest {
-	m := &manifest{Format: formatVersion, Meta: meta, Tensors: []manifestTensor{}}
+	m := &manifest{Format: formatPhases, Meta: meta, Tensors: []manifestTensor{}}
 	for _, t := range tensors {
 		m.Tensors = append(m.Tensors, manifestTensor{Name: t.Name, File: fileOf(t.Name), DType: t.DType.Safetensors(),
 			Shape: append([]int64{}, t.Shape...), Axes: append([]string{}, t.Axes...)})
@@ -179,23 +188,21 @@ func decodeManifest(text []byte) (*manifest, error) {
 	case m.Format > formatNoHash && m.Sequence < 1:
 		return nil, fmt.Errorf("%s has the sequence number %d, and the first is 1", manifestName, m.Sequence)
 	}
-	if m.Step < 0 || len(m.Files) != len(dataFiles) {
-		return nil, fmt.Errorf("%s has step %d and %d files, which no checkpoint has", manifestName, m.Step, len(m.Files))
+	if m.Step < 0 {
+		return nil, fmt.Errorf("%s has step %d, which no checkpoint has", manifestName, m.Step)
 	}
 	if err := m.checkPhases(); err != nil {
 		return nil, err
 	}
-	for i, f := range m.Files {
-		if f.Name != dataFiles[i] { // a name is joined to a path, so any other is refused
-			return nil, fmt.Errorf("%s names the file %q where %s belongs", manifestName, f.Name, dataFiles[i])
-		}
+	if err := m.checkFiles(); err != nil {
+		return nil, err
 	}
 	for i, t := range m.Tensors {
 		if i > 0 && m.Tensors[i-1].Name >= t.Name {
 			return nil, fmt.Errorf("%s lists %q twice or out of order", manifestName, t.Name)
 		}
-		if t.File != fileOf(t.Name) || len(t.Axes) != len(t.Shape) {
-			return nil, fmt.Errorf("%s has a wrong file or number of axes for %q", manifestName, t.Name)
+		if err := m.checkTensor(&t); err != nil {
+			return nil, fmt.Errorf("%s has a wrong place of %q: %w", manifestName, t.Name, err)
 		}
 	}
 	return m, nil

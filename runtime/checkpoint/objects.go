@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ type objects struct {
 	f      *storage.Folder
 	token  string // of the lock; "": not locked
 	tidied bool
+	guest  bool // another process has the lock, and the token is its
 }
 
 // contents are the names of files by the folder that they are in.
@@ -122,9 +124,12 @@ func (o *objects) delete(name string) error {
 // checkpoint. That it fails is not worth failing a run for.
 func (o *objects) remove(dir string) {
 	name := storage.Base(dir)
-	err := o.delete(name + "/" + manifestName)
-	for _, file := range dataFiles {
-		if err == nil {
+	_, files, err := o.contents()
+	if err == nil {
+		err = o.delete(name + "/" + manifestName)
+	}
+	for _, file := range files[name] {
+		if err == nil && file != manifestName {
 			err = o.delete(name + "/" + file)
 		}
 	}
@@ -160,9 +165,12 @@ func (o objectFolder) Close() error                           { return nil }
 type objectDraft struct {
 	o     *objects
 	name  string // of its folder
-	files [len(dataFiles)]*storage.Upload
+	files map[string]*storage.Upload
 	there []string // files that have appeared
 }
+
+// objectTicket is the text of a ticket. Who joins with the token of the lock sees when another run has taken over.
+type objectTicket struct{ Name, Token string }
 
 func (o *objects) begin(step int64) (draft, error) {
 	if err := o.clear(); err != nil {
@@ -172,7 +180,19 @@ func (o *objects) begin(step int64) (draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &objectDraft{o: o, name: name}, nil
+	return &objectDraft{o: o, name: name, files: map[string]*storage.Upload{}}, nil
+}
+
+func (o *objects) join(text string) (draft, error) {
+	var t objectTicket
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return nil, err
+	}
+	if _, _, ok := parseName(t.Name); !ok {
+		return nil, fmt.Errorf("%q is no folder of a checkpoint", t.Name)
+	}
+	guest := &objects{s: o.s, f: o.f, token: t.Token, guest: true}
+	return &objectDraft{o: guest, name: t.Name, files: map[string]*storage.Upload{}}, nil
 }
 
 // free is a name for a folder of a step below which nothing is.
@@ -190,16 +210,40 @@ func (o *objects) free(step int64) (string, error) {
 
 func (d *objectDraft) at() string { return storage.Join(d.o.s.Dir, d.name) }
 
-func (d *objectDraft) create(i int, size int64) (io.WriterAt, error) {
-	d.files[i] = d.o.f.Create(d.name+"/"+dataFiles[i], size, true)
-	return d.files[i], nil
+func (d *objectDraft) ticket() string {
+	text, err := json.Marshal(objectTicket{d.name, d.o.token})
+	if err != nil {
+		panic("checkpoint: two strings cannot be written as JSON: " + err.Error())
+	}
+	return string(text)
+}
+
+func (d *objectDraft) create(name string, size int64) (io.WriterAt, error) {
+	d.files[name] = d.o.f.Create(d.name+"/"+name, size, true)
+	return d.files[name], nil
+}
+
+func (d *objectDraft) leave() {}
+
+// holds asks the store, whose answer may be that of another one, if processes have other addresses of it.
+func (d *objectDraft) holds(f manifestFile) error {
+	o, err := d.o.f.Open(d.name + "/" + f.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was written, and is not there: all processes need the same object store: %w", f.Name, err)
+	case err != nil:
+		return err
+	case o.Size() != f.Bytes:
+		err = fmt.Errorf("%s has %d bytes, %d were written", f.Name, o.Size(), f.Bytes)
+	}
+	return cmp.Or(err, o.Close())
 }
 
 // appear lets an object appear, if no other process has taken the place over. One that
 // came and went has left no lock.
 func (d *objectDraft) appear(file string, do func() error) error {
 	mine, err := d.o.mine()
-	if err == nil && !mine {
+	if err == nil && !mine && !d.o.guest {
 		err = d.o.sign()
 	}
 	if err != nil {
@@ -214,15 +258,15 @@ func (d *objectDraft) appear(file string, do func() error) error {
 
 // finish hashes what was sent: the store holds each part to its hash, and the object
 // to its size.
-func (d *objectDraft) finish(i int, size int64) (manifestFile, error) {
-	n, sum, err := d.files[i].Finish()
+func (d *objectDraft) finish(name string, size int64) (manifestFile, error) {
+	n, sum, err := d.files[name].Finish()
 	if err == nil && n != size {
 		err = errors.New("not all of it was written")
 	}
 	if err == nil {
-		err = d.appear(dataFiles[i], d.files[i].Commit)
+		err = d.appear(name, d.files[name].Commit)
 	}
-	return manifestFile{Name: dataFiles[i], Bytes: n, SHA256: sum}, err
+	return manifestFile{Name: name, Bytes: n, SHA256: sum}, err
 }
 
 // publish writes the manifest, and finds out whether the store has all that it said it had taken.
@@ -261,9 +305,7 @@ func (d *objectDraft) arrived(manifest []byte) error {
 // unless another process has taken over and may have objects of the same names.
 func (d *objectDraft) abort() {
 	for _, u := range d.files {
-		if u != nil {
-			u.Abort()
-		}
+		u.Abort()
 	}
 	if mine, err := d.o.mine(); !mine || err != nil || slices.Contains(d.there, manifestName) {
 		return

@@ -6,7 +6,7 @@ import (
 	"ptc/runtime/storage"
 )
 
-// Params is the file of the parameters in dir, which is a checkpoint or a folder of
+// Params is what has the parameters in dir, for OpenValues; dir is a checkpoint or a folder of
 // them: then it is that of the one saved last, or, with best, of the one with the lowest
 // validation loss; one alone is both. The checkpoint is sound: its hashes have been checked.
 func Params(dir string, best bool, warn func(string)) (path string, err error) {
@@ -33,19 +33,32 @@ func Params(dir string, best bool, warn func(string)) (path string, err error) {
 	if c, err = Open(dir, warn); err != nil {
 		return "", err
 	}
-	path = storage.Join(c.Dir, dataFiles[0])
-	return path, c.Close()
+	return c.ParamsPlace(), c.Close()
 }
 
 // Open opens the checkpoint in dir, which is a checkpoint or a folder of them: then it is
 // the one saved last.
-func Open(dir string, warn func(string)) (*Checkpoint, error) {
+func Open(dir string, warn func(string)) (*Checkpoint, error) { return OpenWith(nil, dir, warn) }
+
+// OpenWith is Open of several processes, which all call it: they compare the hashes of files together, so that
+// each file is read once for that, and all have an error where one has.
+func OpenWith(p *Peers, dir string, warn func(string)) (*Checkpoint, error) {
 	one, err := storage.Exists(storage.Join(dir, manifestName))
+	if err != nil {
+		err = &Error{Dir: dir, Msg: "cannot be read", Err: err}
+	}
+	if p != nil {
+		if err = p.Agree(err); err == nil {
+			if err = p.same(fmt.Append(nil, one), "sees something else there than rank 0: all processes need the same folder, on a disk that all see, or in an object store"); err != nil {
+				err = &Error{Dir: dir, Msg: "nothing to load", Err: err}
+			}
+		}
+	}
 	switch {
 	case err != nil:
-		return nil, &Error{Dir: dir, Msg: "cannot be read", Err: err}
+		return nil, err
 	case one:
-		return Load(dir)
+		return loadWith(dir, p)
 	}
-	return (&Store{Dir: dir, Warn: warn}).Latest()
+	return (&Store{Dir: dir, Warn: warn, Peers: p}).Latest()
 }

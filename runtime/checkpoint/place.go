@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"ptc/internal/regular"
@@ -30,6 +31,11 @@ type place interface {
 	release()
 	// begin starts a checkpoint, of which nothing is seen before it is published.
 	begin(step int64) (draft, error)
+	// join takes part in a checkpoint that another process has begun, by its ticket.
+	join(ticket string) (draft, error)
+	// mark leaves a mark in the place, which other processes are to see; unmark removes it.
+	mark() (mark string, unmark func(), err error)
+	sees(mark string) error
 	// remove removes a checkpoint. That it fails is a warning.
 	remove(dir string)
 	// probe writes n bytes as a checkpoint would be.
@@ -46,14 +52,21 @@ type folder interface {
 type draft interface {
 	// at names it in errors.
 	at() string
-	// create starts the data file i, of about size bytes.
-	create(i int, size int64) (io.WriterAt, error)
+	// ticket is by which other processes join: a short text.
+	ticket() string
+	// create starts a data file, of about size bytes.
+	create(name string, size int64) (io.WriterAt, error)
 	// finish makes a data file last, and gives what is there, hashed.
-	finish(i int, size int64) (manifestFile, error)
+	finish(name string, size int64) (manifestFile, error)
+	// holds finds out whether a data file that another process has finished is here.
+	holds(f manifestFile) error
 	// publish makes the checkpoint appear, whole, and gives its folder.
 	publish(manifest []byte) (dir string, err *Error)
-	// abort removes what is not published, as far as it can.
+	// abort removes what is not published, as far as it can: of a draft that it has joined, what this process
+	// has written.
 	abort()
+	// leave ends what join began, where the checkpoint is published.
+	leave()
 }
 
 // place is that of the store's folder.
@@ -88,6 +101,19 @@ func (d disk) names() (out []string, err error) {
 }
 
 func (d disk) remove(dir string) { d.Store.remove(dir) }
+
+func (d disk) mark() (string, func(), error) {
+	dir, err := d.makeTemp(stepPrefix + "seen")
+	return filepath.Base(dir), func() { _ = os.Remove(dir) }, err // what is left is removed with other leftovers
+}
+
+func (d disk) sees(mark string) error {
+	w, err := d.join(mark)
+	if err == nil {
+		w.leave()
+	}
+	return err
+}
 
 // openFolder opens a checkpoint for reading, and does not wait for what is none.
 func openFolder(dir string) (folder, error) {

@@ -117,7 +117,7 @@ func (s *Store) finishReplacing() error {
 			continue
 		}
 		if older, err := manifestOf(filepath.Join(s.Dir, stepName(step))); err == nil && older.Sequence > c.sequence {
-			s.warn("checkpoint %s was saved before %s, and stays beside it", c.Dir, stepName(step))
+			s.warn("checkpoint %s was saved before %s, and stays next to it", c.Dir, stepName(step))
 			_ = c.Close()
 			continue
 		}

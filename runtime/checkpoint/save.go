@@ -19,7 +19,8 @@ type Writer struct {
 	place place
 	draft draft
 	m     *manifest
-	parts [len(dataFiles)]*safetensors.Writer
+	names [len(dataFiles)]string
+	files [len(dataFiles)]*safetensors.Writer
 	ended bool
 }
 
@@ -41,6 +42,19 @@ func Order(tensors []Tensor) []int {
 // Begin starts a checkpoint of the tensors. The caller writes each element of
 // them once, then commits; Abort may be deferred. The store has to be locked.
 func (s *Store) Begin(meta Meta, tensors []Tensor) (*Writer, error) {
+	w, err := s.begin(meta, tensors)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.create(dataFiles, tensors, meta.Step); err != nil {
+		w.Abort()
+		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}
+	}
+	return w, nil
+}
+
+// begin starts a checkpoint that has no files yet.
+func (s *Store) begin(meta Meta, tensors []Tensor) (*Writer, error) {
 	if meta.Step < 0 {
 		return nil, &Error{Dir: s.Dir, Msg: fmt.Sprintf("there is no step %d", meta.Step)}
 	}
@@ -55,38 +69,37 @@ func (s *Store) Begin(meta Meta, tensors []Tensor) (*Writer, error) {
 	}
 	w := &Writer{store: s, place: p, m: newManifest(meta, tensors)}
 	w.m.Sequence = s.sequence + 1
-	if err := w.m.checkPhases(); err != nil { // nobody could read it
-		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}
+	err = w.m.checkPhases() // nobody could read it
+	if err == nil {
+		w.draft, err = p.begin(meta.Step)
 	}
-	if err := w.open(meta, tensors); err != nil {
-		w.Abort()
+	if err != nil {
 		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}
 	}
 	return w, nil
 }
 
-func (w *Writer) open(meta Meta, tensors []Tensor) (err error) {
-	if w.draft, err = w.place.begin(meta.Step); err != nil {
-		return err
-	}
-	about := map[string]string{"producer": "ptc", stepKey: strconv.FormatInt(meta.Step, 10)}
-	for i, name := range dataFiles {
+// create makes the files for tensors, which may be slices of others.
+func (w *Writer) create(names [len(dataFiles)]string, tensors []Tensor, step int64) error {
+	w.names = names
+	about := map[string]string{"producer": "ptc", stepKey: strconv.FormatInt(step, 10)}
+	for i, file := range dataFiles {
 		var ts []safetensors.Tensor
 		size := int64(0)
 		for _, t := range tensors {
-			if fileOf(t.Name) == name {
+			if fileOf(t.Name) == file {
 				ts = append(ts, t.Tensor)
 				size += t.Bytes()
 			}
 		}
-		dst, err := w.draft.create(i, size)
+		dst, err := w.draft.create(names[i], size)
 		if err != nil {
 			return err
 		}
 		if w.store.wrap != nil {
 			dst = w.store.wrap(dst)
 		}
-		if w.parts[i], err = safetensors.NewWriter(dst, ts, about); err != nil {
+		if w.files[i], err = safetensors.NewWriter(dst, ts, about); err != nil {
 			return err
 		}
 	}
@@ -100,12 +113,9 @@ func (w *Writer) Write(name string, s Slice, data []byte) error {
 	if w.ended {
 		return &Error{Dir: w.draft.at(), Msg: "has ended"}
 	}
-	for i := range dataFiles {
-		if dataFiles[i] == fileOf(name) {
-			if err := w.parts[i].WriteSlice(name, s, data); err != nil {
-				return &Error{Dir: w.draft.at(), Msg: "cannot write " + dataFiles[i], Err: err}
-			}
-		}
+	i := fileIndex(name, 0)
+	if err := w.files[i].WriteSlice(name, s, data); err != nil {
+		return &Error{Dir: w.draft.at(), Msg: "cannot write " + w.names[i], Err: err}
 	}
 	return nil
 }
@@ -118,7 +128,30 @@ func (w *Writer) Commit() (dir string, err error) {
 		return "", &Error{Dir: w.draft.at(), Msg: "has ended"}
 	}
 	defer w.Abort()
-	text, err := w.finish()
+	if w.m.Files, err = w.finish(); err != nil {
+		return "", &Error{Dir: w.draft.at(), Msg: "cannot be finished", Err: err}
+	}
+	return w.publish()
+}
+
+// finish makes the data files last, and says what they are.
+func (w *Writer) finish() (files []manifestFile, err error) {
+	for i, f := range w.files {
+		if err := f.Finish(); err != nil {
+			return nil, err
+		}
+		info, err := w.draft.finish(w.names[i], f.Size())
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, info)
+	}
+	return files, nil
+}
+
+// publish puts the checkpoint in its place, whose files are complete.
+func (w *Writer) publish() (dir string, err error) {
+	text, err := w.m.encode()
 	if err != nil {
 		return "", &Error{Dir: w.draft.at(), Msg: "cannot be finished", Err: err}
 	}
@@ -131,21 +164,6 @@ func (w *Writer) Commit() (dir string, err error) {
 	w.store.known[dir] = w.m.Sequence
 	w.store.retire(w.place, Entry{Step: w.m.Step, Dir: dir, Sequence: w.m.Sequence})
 	return dir, nil
-}
-
-// finish makes the data files last, and gives the text of the manifest.
-func (w *Writer) finish() ([]byte, error) {
-	for i := range dataFiles {
-		if err := w.parts[i].Finish(); err != nil {
-			return nil, err
-		}
-		info, err := w.draft.finish(i, w.parts[i].Size())
-		if err != nil {
-			return nil, err
-		}
-		w.m.Files = append(w.m.Files, info)
-	}
-	return w.m.encode()
 }
 
 // hashBlock is how much of a file is read at once to be hashed: of an object that is

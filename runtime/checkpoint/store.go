@@ -29,6 +29,9 @@ type Store struct {
 	// the first new checkpoint is complete.
 	Overwrite bool
 
+	// Peers are the processes that open a checkpoint together; nil: this one does alone.
+	Peers *Peers
+
 	// Warn, if set, is told what went wrong that can be done without.
 	Warn func(message string)
 
@@ -42,9 +45,11 @@ type Store struct {
 	known   map[string]int64
 	strange bool // it was told that there are others
 
-	// For tests: wrap puts a fault into writes, fault one before any other step.
-	wrap  func(io.WriterAt) io.WriterAt
-	fault func(step string) error
+	// For tests: wrap puts a fault into writes, fault one before any other step; impatient does not wait for
+	// folders of other hosts.
+	wrap      func(io.WriterAt) io.WriterAt
+	fault     func(step string) error
+	impatient bool
 }
 
 // DefaultKeep is how many checkpoints remain if nothing is said.
@@ -209,11 +214,15 @@ func newestFirst(a, b Entry) int {
 
 // Latest loads the checkpoint that was saved last. If it is damaged, the
 // warning says so, and the one before it is taken. A store without any gives
-// ErrNone. Another process may save meanwhile.
+// ErrNone. Another process may save meanwhile. With Peers all processes call it, and
+// get the same one.
 func (s *Store) Latest() (*Checkpoint, error) {
 	const tries = 20
 	for try := 1; ; try++ {
 		entries, err := s.List()
+		if s.Peers != nil {
+			err = s.agreeOn(entries, err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +233,7 @@ func (s *Store) Latest() (*Checkpoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(errs) > 0 && try < tries && s.changed(entries) {
+		if len(errs) > 0 && s.Peers == nil && try < tries && s.changed(entries) {
 			if c != nil {
 				_ = c.Close()
 			}
@@ -243,16 +252,31 @@ func (s *Store) Latest() (*Checkpoint, error) {
 	}
 }
 
+// agreeOn fails on all processes where they see different checkpoints, or one sees none for an error.
+func (s *Store) agreeOn(entries []Entry, err error) error {
+	if err := s.Peers.Agree(err); err != nil {
+		return err
+	}
+	var seen []byte
+	for _, e := range entries {
+		seen = fmt.Appendf(seen, "%q %d %v\n", storage.Base(e.Dir), e.Sequence, e.readable)
+	}
+	if err := s.Peers.same(seen, "sees other checkpoints there than rank 0: all processes need the same folder, on a disk that all see, or in an object store"); err != nil {
+		return &Error{Dir: s.Dir, Msg: "nothing to load", Err: err}
+	}
+	return nil
+}
+
 // first loads the first checkpoint that is sound, and says what is wrong with
 // those before it. That an object store cannot be read is no reason to go back to
 // an older one.
 func (s *Store) first(entries []Entry) (c *Checkpoint, wrong []error, err error) {
 	for _, e := range entries {
-		c, err := Load(e.Dir)
+		c, err := loadWith(e.Dir, s.Peers)
 		if err == nil {
 			return c, wrong, nil
 		}
-		if storage.Fault(err) {
+		if faulty(err) {
 			return nil, nil, err
 		}
 		wrong = append(wrong, err)

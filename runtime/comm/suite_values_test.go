@@ -45,9 +45,9 @@ func put(d dtype.DType, b []byte, i int, v float64) {
 	case dtype.BF16:
 		le.PutUint16(b[2*i:], nearest(v, 7, -126))
 	case dtype.F8E4M3:
-		b[i] = nearestEighth(v, 3, 448)
+		b[i] = nearestFloat8(v, 3, 448)
 	case dtype.F8E5M2:
-		b[i] = nearestEighth(v, 2, 57344)
+		b[i] = nearestFloat8(v, 2, 57344)
 	default:
 		panic("no elements of " + d.String())
 	}
@@ -67,9 +67,9 @@ func get(d dtype.DType, b []byte, i int) float64 {
 	case dtype.BF16:
 		return half(le.Uint16(b[2*i:]), 7, -126)
 	case dtype.F8E4M3:
-		return eighth(b[i], 3)
+		return float8(b[i], 3)
 	case dtype.F8E5M2:
-		return eighth(b[i], 2)
+		return float8(b[i], 2)
 	case dtype.Bool:
 		return float64(b[i])
 	}
@@ -92,8 +92,8 @@ func half(bits uint16, mantissa, emin int) float64 {
 	return v
 }
 
-// eighth is the value of eight bits with that many bits of mantissa, finite.
-func eighth(bits byte, mantissa int) float64 {
+// float8 is the value of eight bits with that many bits of mantissa, finite.
+func float8(bits byte, mantissa int) float64 {
 	bias := 1<<(6-mantissa) - 1
 	v := half(uint16(bits&0x7f), mantissa, 1-bias)
 	if bits&0x80 != 0 {
@@ -102,12 +102,12 @@ func eighth(bits byte, mantissa int) float64 {
 	return v
 }
 
-// nearestEighth is the bits of the value nearest to v, ties to even bits, and of the
+// nearestFloat8 is the bits of the value nearest to v, ties to even bits, and of the
 // largest for what is beyond it.
-func nearestEighth(v float64, mantissa int, largest float64) byte {
+func nearestFloat8(v float64, mantissa int, largest float64) byte {
 	a, best := min(math.Abs(v), largest), byte(0)
-	for i := byte(1); i < 0x80 && eighth(i, mantissa) <= largest; i++ {
-		now, then := math.Abs(eighth(i, mantissa)-a), math.Abs(eighth(best, mantissa)-a)
+	for i := byte(1); i < 0x80 && float8(i, mantissa) <= largest; i++ {
+		now, then := math.Abs(float8(i, mantissa)-a), math.Abs(float8(best, mantissa)-a)
 		if now < then || now == then && i&1 == 0 {
 			best = i
 		}

@@ -86,7 +86,7 @@ func TestFaster(t *testing.T) {
 			{"as fast", func(own int64) []fakeblaslt.Offer { return offer(own / n) }, ""},
 			{"hardly faster", func(own int64) []fakeblaslt.Offer { return offer(own * 98 / 100 / n) }, ""},
 			{"faster by enough", func(own int64) []fakeblaslt.Offer { return offer(slow, own*96/100/n) }, "1"},
-			{"beyond the eighth", func(int64) []fakeblaslt.Offer { return offer(slow, slow, slow, slow, slow, slow, slow, slow, 1) }, ""},
+			{"beyond the 8th", func(int64) []fakeblaslt.Offer { return offer(slow, slow, slow, slow, slow, slow, slow, slow, 1) }, ""},
 		} {
 			drv := onFake(t, fakecuda.Options{})
 			if own[name] == 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // allocate makes the device's memories: its own on the GPU, that of the host pinned, so that
-// copies run beside kernels.
+// copies run concurrently with kernels.
 func (e *engine) allocate() error {
 	d := e.r.Device
 	if d.Disk > 0 {
@@ -58,13 +58,13 @@ func (e *engine) newArena(n int64) error {
 	return nil
 }
 
-// roomBeside says where what is left beside the arena may not do for communicators. What these take nobody
+// roomBeside says where what is left in addition to the arena may not do for communicators. What these take nobody
 // knows before.
 func (e *engine) roomBeside() error {
 	least, most := e.r.Plan.CommunicatorsOf(e.r.Device).Bytes()
 	left, _, err := e.drv.memInfo()
 	if err == nil && left < least {
-		e.warn(fmt.Sprintf("beside its arena GPU %d (%s) has %s free, and communicators of NCCL are estimated to take %s to %s",
+		e.warn(fmt.Sprintf("outside its arena GPU %d (%s) has %s free, and communicators of NCCL are estimated to take %s to %s",
 			e.ordinal, e.gpu().name, units.Bytes(left), units.Bytes(least), units.Bytes(most)))
 	}
 	return err

@@ -204,7 +204,7 @@ func TestGraphMutants(t *testing.T) {
 	}
 }
 
-// TestRoomForCommunicators: where a GPU may have too little memory beside the arena, that is said, as an estimate.
+// TestRoomForCommunicators: where a GPU may have too little memory in addition to the arena, that is said, as an estimate.
 func TestRoomForCommunicators(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for some seconds")

@@ -50,7 +50,7 @@ func compiled(t *testing.T, example, layout, target, set string) *program.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\nlayout half { precision { compute = bf16 } }\nlayout eighth { precision { products = f8 } }\n"...)
+	text = append(text, "\nlayout offloaded { offload optimizer to host { piece = 4 KiB } }\nlayout half { precision { compute = bf16 } }\nlayout float8 { precision { products = f8 } }\n"...)
 	if example == "gpt" {
 		text = append(text, piped...)
 	}
@@ -93,7 +93,7 @@ func TestTrains(t *testing.T) {
 	}
 	for i, c := range []struct{ example, layout, set string }{
 		{"mlp", "single", smallMLP}, {"mlp", "tensor", smallMLP}, {"mlp", "offloaded", smallMLP}, {"gpt", "data", smallGPT}, {"gpt", "single", oddGPT},
-		{"gpt", "eighth", wideGPT}, {"gpt", "eighth", wideGPT},
+		{"gpt", "float8", wideGPT}, {"gpt", "float8", wideGPT},
 	} {
 		want, err := train.Run(context.Background(), compiled(t, c.example, c.layout, "ref", c.set), train.Options{Threads: 2})
 		if err != nil {
@@ -288,7 +288,7 @@ func begin(t *testing.T, d *program.Device, m device.Memory, p device.Program) {
 	}
 }
 
-// furthest is how far the elements of a buffer are apart in two memories, beside the largest.
+// furthest is how far the elements of a buffer are apart in two memories, relative to the largest.
 func furthest(t *testing.T, b *program.Buffer, memories [2]device.Memory) float64 {
 	t.Helper()
 	var bytes [2][]byte

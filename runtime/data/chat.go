@@ -38,6 +38,7 @@ func init() {
 //	window     tokens in an example, if the batch does not say
 //	pack       true: several conversations in a window, none of them cut at its end
 //	pad        the token behind the last one, 0
+//	truncation right, or left: a conversation that is too long loses its beginning
 //	valid      share held out, 0.05
 //	shuffle    true, or false for the order of the files
 //	seed       of the shuffle, else the run's
@@ -56,6 +57,7 @@ type chatOptions struct {
 	columns             chat.Columns
 	window, pad, vocab  int
 	pack, docs, shuffle bool
+	left                bool // truncation
 	pairs               bool
 	valid               float64
 	validGiven          bool
@@ -76,6 +78,7 @@ func readChatOptions(opts []Option, b Batch, pairs bool) (c chatOptions, err err
 		window:     o.integer("window", b.Window, 1, math.MaxInt32),
 		pad:        o.integer("pad", 0, 0, tokenBits),
 		pack:       o.oneOf("pack", "false", "true") == "true",
+		left:       o.oneOf("truncation", "right", "left") == "left",
 		docs:       o.oneOf("documents", "false", "true") == "true",
 		shuffle:    o.oneOf("shuffle", "true", "false") == "true",
 		valid:      o.float("valid", 0.05, 0, 0.9),
@@ -117,6 +120,9 @@ func openChat(opts []Option, b Batch, pairs bool) (Source, error) {
 	}
 	files, id, err := rows.open(o, b)
 	if err != nil {
+		return nil, err
+	}
+	if err := rows.cut(o.left); err != nil {
 		return nil, err
 	}
 	if o.pack {
@@ -315,6 +321,10 @@ func (s *conversations) split(r *chatRows, files []textFile, id string, o chatOp
 		{"pad", fmt.Sprint(o.pad)}, {"conversations", fmt.Sprint(len(r.list))}, {"chat template", "sha256:" + id}}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s 1 window=%d pack=%t documents=%t shuffle=%t valid=%g pad=%d template=%q\n", s.kind, o.window, o.pack, o.docs, o.shuffle, o.valid, o.pad, id)
+	if o.left { // without it, runs of before go on
+		s.facts = append(s.facts, Fact{"truncation", "left"})
+		fmt.Fprintln(h, "truncation=left")
+	}
 	buf := make([]byte, sampleBytes)
 	for i, st := range r.stores {
 		fmt.Fprintf(h, "%q %d\n", files[i].rel, st.n)
@@ -333,12 +343,9 @@ func (s *conversations) split(r *chatRows, files []textFile, id string, o chatOp
 
 // describe counts what there is; without one target there is nothing to learn.
 func (r *chatRows) describe(kind string, files int) (string, error) {
-	var tokens, targets, cut, empty int64
+	var tokens, targets, empty int64
 	for _, x := range r.list {
 		tokens, targets = tokens+int64(x.n), targets+int64(x.targets)
-		if int(x.n) > r.window+1 {
-			cut++
-		}
 		if x.targets == 0 {
 			empty++
 		}
@@ -348,8 +355,11 @@ func (r *chatRows) describe(kind string, files int) (string, error) {
 	}
 	about := fmt.Sprintf("%s: %d files, %s, %s of which %.3g%% are targets, %d windows of %d tokens", kind, files,
 		units.Plural(len(r.list), "conversation"), units.Count(tokens, "token"), 100*float64(targets)/float64(tokens), r.count(), r.window)
-	if cut > 0 {
-		about += fmt.Sprintf(", %d conversations are longer and are cut", cut)
+	if r.long > 0 {
+		about += fmt.Sprintf(", %d conversations are longer and are cut", r.long)
+		if r.left {
+			about += " at the beginning"
+		}
 	}
 	if empty > 0 {
 		about += fmt.Sprintf(", %d have no target", empty)

@@ -63,18 +63,36 @@ func wanted(e chat.Encoded, length int) (tokens, targets []int32) {
 	return tokens, targets
 }
 
+// ends are the encoded conversations with at most so many tokens, the last ones.
+func ends(list []chat.Encoded, n int) (out []chat.Encoded) {
+	for _, e := range list {
+		from := max(0, len(e.Tokens)-n)
+		out = append(out, chat.Encoded{Tokens: e.Tokens[from:], Target: e.Target[from:]})
+	}
+	return out
+}
+
 // TestChat: every conversation has a window of its own, cut and padded, and each part of
 // a window is that part of all of it.
 func TestChat(t *testing.T) {
+	for _, side := range []string{"right", "left"} {
+		t.Run(side, func(t *testing.T) { chatWindows(t, side) })
+	}
+}
+
+func chatWindows(t *testing.T, side string) {
 	const window, batch = 40, 3
 	lines, want := talks(t, 1, 31)
+	if side == "left" {
+		want = ends(want, window+1)
+	}
 	dir := writeFiles(t, map[string][]byte{"a.jsonl": lines})
-	opts := []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}, {"pad", "2"}}
+	opts := []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}, {"pad", "2"}, {"truncation", side}}
 	s, err := Sequential("chat", opts, Batch{Size: batch, Window: window, Vocab: 480})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Examples() != 31 || !strings.Contains(s.Describe(), "31 conversations") || !strings.Contains(s.Describe(), "are cut") {
+	if s.Examples() != 31 || !strings.Contains(s.Describe(), "31 conversations") || !strings.Contains(s.Describe(), "are cut") || strings.Contains(s.Describe(), "at the beginning") != (side == "left") {
 		t.Errorf("%d examples: %s", s.Examples(), s.Describe())
 	}
 	for n, e := range want {
@@ -110,14 +128,23 @@ func TestChat(t *testing.T) {
 // TestChatPacked: whole conversations share windows, each once, with numbers and places
 // that begin anew, and nothing is predicted across them.
 func TestChatPacked(t *testing.T) {
-	const window = 150
+	for _, side := range []string{"right", "left"} {
+		t.Run(side, func(t *testing.T) { packedWindows(t, 150, side) })
+	}
+	packedWindows(t, 60, "left") // most are cut
+}
+
+func packedWindows(t *testing.T, window int, side string) {
 	lines, want := talks(t, 2, 60)
+	if side == "left" {
+		want = ends(want, window+1)
+	}
 	dir := writeFiles(t, map[string][]byte{"a.jsonl": lines})
-	s, err := Sequential("chat", []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}, {"pack", "true"}, {"documents", "true"}}, Batch{Size: 1, Window: window, Vocab: 480})
+	s, err := Sequential("chat", []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}, {"pack", "true"}, {"documents", "true"}, {"truncation", side}}, Batch{Size: 1, Window: window, Vocab: 480})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Examples() >= 60 {
+	if window == 150 && s.Examples() >= 60 {
 		t.Fatalf("%d windows", s.Examples())
 	}
 	seen := map[string]int{}

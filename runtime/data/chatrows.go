@@ -15,10 +15,40 @@ type chatRows struct {
 	window int
 	pad    int32
 	pairs  bool
+	long   int  // conversations that do not fit
+	left   bool // these have lost their beginnings
 	parts  []chatPart
 }
 
 func (r *chatRows) count() int64 { return int64(len(r.bins) - 1) }
+
+// cut counts the conversations that are longer than a window, which is read up to its
+// end, and with left has them begin so late that their last token is the last target.
+// A window and the token behind it remain.
+func (r *chatRows) cut(left bool) error {
+	r.left = left
+	marks := make([]int32, r.window)
+	for i := range r.list {
+		x := &r.list[i]
+		if int(x.n) <= r.window+1 {
+			continue
+		}
+		if r.long++; !left {
+			continue
+		}
+		x.from += int64(int(x.n) - r.window - 1)
+		x.n, x.targets = int32(r.window+1), 0
+		if err := r.stores[x.store].marks(marks, x.from+1); err != nil {
+			return err
+		}
+		for _, v := range marks {
+			if v&markTarget != 0 {
+				x.targets++
+			}
+		}
+	}
+	return nil
+}
 
 // apart puts each conversation, or each pair, into a window of its own.
 func (r *chatRows) apart() {

@@ -26,7 +26,7 @@
 //	                 the transport serves, or through host memory of its own
 //	copies           host-to-device and device-to-host, between its memories
 //
-// and what an instruction starts runs beside the others until the instruction that
+// and what an instruction starts runs concurrently with the others until the instruction that
 // waits for it. A program that is looked at on the way (gradients, dumps, checks of
 // numbers) is stepped through in ranges of instructions instead of launched.
 //

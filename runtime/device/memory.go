@@ -7,7 +7,7 @@ import (
 )
 
 // Memory is one memory of a device. Its bytes are numbered from 0; copies to and
-// from disjoint ranges may run beside each other.
+// from disjoint ranges may run concurrently.
 //
 // A copy returns when it is done. It must not meet what a program that was
 // launched, or what is under way, reads or writes.

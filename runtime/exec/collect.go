@@ -7,7 +7,7 @@ import (
 )
 
 // Whole tensors are collected in the process that has rank 0. The devices of the
-// other processes send it their boxes in chunks, so that memory beside the
+// other processes send it their boxes in chunks, so that memory next to the
 // tensor is that of a few chunks.
 
 // Tags of the messages, above those of plans.

@@ -28,7 +28,7 @@ var faults = []struct{ name, file, old, new string }{
 		"hostBytes(to.Slice(int64(j.from*j.part.elem), int64(j.to*j.part.elem)), (*mem)[:n], false)"},
 	{"gradients are read when all has run", "gradient.go", "d.step(prog, at, g.after); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tat = g.after",
 		"d.step(prog, at, max(at, len(d.prog.Progs[prog].Instrs))); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tat = len(d.prog.Progs[prog].Instrs)"},
-	{"gradients are read beside the run", "gradient.go", "if err := d.step(prog, at, g.after); err != nil {", "if d.progs[prog].Launch(); g.after < 0 {\n\t\t\tvar err error"},
+	{"gradients are read during the run", "gradient.go", "if err := d.step(prog, at, g.after); err != nil {", "if d.progs[prog].Launch(); g.after < 0 {\n\t\t\tvar err error"},
 	{"a run begins in the middle", "guard.go", "return d.stepJoint(prog, g.at, all)", "return d.stepJoint(prog, g.at+1, all)"},
 }
 

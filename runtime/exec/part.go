@@ -70,6 +70,22 @@ func (x *box) elems() int {
 func (x *box) bytes() int      { return x.elems() * x.elem }
 func (x *box) wholeBytes() int { return product(x.shape) * x.elem }
 
+// offset is where an element of the whole is in the box's memory, in bytes.
+func (x *box) offset(at []int64) (int64, bool) {
+	if len(at) != len(x.lo) {
+		return 0, false
+	}
+	n := int64(0)
+	for i := range at {
+		lo, hi := int64(x.lo[i]), int64(x.hi[i])
+		if at[i] < lo || at[i] >= hi {
+			return 0, lo == hi && at[i] == lo
+		}
+		n = n*(hi-lo) + at[i] - lo
+	}
+	return n * int64(x.elem), true
+}
+
 // of is the box for others to read.
 func (x *box) of() Box { return Box{Rank: x.rank, Lo: x.lo, Hi: x.hi} }
 

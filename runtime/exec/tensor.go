@@ -106,6 +106,28 @@ func (m *Machine) WriteBox(path string, rank int, src []byte) error {
 	return errorf(ReasonInput, nil, "rank %d holds no box of %d bytes of the tensor %s", rank, len(src), path)
 }
 
+// ReadBox copies what one device of this process holds of a tensor, from the element at a place of the whole on: as
+// much as dst takes, row-major in the box.
+func (m *Machine) ReadBox(path string, rank int, at []int64, dst []byte) error {
+	if i, ok := m.byPath[path]; ok {
+		for _, p := range m.parts[i] {
+			from, ok := p.offset(at)
+			if !ok || !p.d.here() || p.rank != rank || from+int64(len(dst)) > p.mem.Bytes {
+				continue
+			}
+			for ; len(dst) > 0; from += chunkBytes {
+				n := min(len(dst), chunkBytes)
+				if err := p.d.copied(p.mem.Memory.CopyOut(dst[:n], p.mem.Offset+from)); err != nil {
+					return err
+				}
+				dst = dst[n:]
+			}
+			return nil
+		}
+	}
+	return errorf(ReasonInput, nil, "rank %d holds no %d bytes of the tensor %s at %v", rank, len(dst), path, at)
+}
+
 // ReadBytes copies the whole tensor to dst: row-major, little-endian, in its
 // dtype. Where several processes have the devices, each calls it, and it is the
 // Root alone that gets the tensor; dst of the others may be nil.

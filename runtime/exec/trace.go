@@ -25,7 +25,7 @@ type Span struct {
 }
 
 // Trace is Run launch by launch, all of which it then reports, device
-// by device of this process. The results are those of Run, and nothing runs beside a launch
+// by device of this process. The results are those of Run, and nothing runs concurrently with a launch
 // on its device. Times are those of the device where it has a clock; else the host's,
 // which include entering native code for each instruction.
 func (p *Program) Trace(report func(Span)) error {

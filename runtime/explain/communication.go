@@ -22,7 +22,7 @@ type Collective struct {
 	Why   string `json:"why"` // the rule, and where in the source the value is
 	// Tensors is how many it exchanges at once; more than 1 for a bucket.
 	Tensors int `json:"tensors"`
-	// Started says that it runs beside other work until its result is read.
+	// Started says that it runs concurrently with other work until its result is read.
 	Started bool `json:"started"`
 
 	at place // the scope as the plan has it
@@ -88,7 +88,7 @@ func busiest(p *program.Plan) (count int, bytes int64) {
 // all is the bytes of all of them in a step.
 func (c *Collective) all() int64 { return times(c.Bytes, int64(c.Count)) }
 
-// kind is the kind, with a star for what runs beside other work.
+// kind is the kind, with a star for what runs concurrently with other work.
 func (c *Collective) kind() string {
 	if c.Started {
 		return c.Kind + " *"
@@ -141,7 +141,7 @@ func communicationFoot(b *strings.Builder, p *program.Plan, list []Collective) {
 		fmt.Fprintf(b, "  devices run %d programs: a row counts what any of them has, so rows add up to more than one device's\n", n)
 	}
 	if all, beside := total(list); beside > 0 {
-		fmt.Fprintf(b, "  * runs beside other work until its result is read: %s of the bytes\n", percent(beside, all))
+		fmt.Fprintf(b, "  * overlaps with other work until its result is read: %s of the bytes\n", percent(beside, all))
 	}
 }
 

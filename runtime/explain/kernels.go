@@ -161,3 +161,30 @@ func share(part, whole float64) string {
 	}
 	return fmt.Sprintf("%.1f%%", 100*part/whole)
 }
+
+// KernelText is what there is to say of one kernel; empty where the plan has none of that name.
+func KernelText(p *program.Plan, name string) string {
+	d := Describe(p)
+	for i := range d.Kernels {
+		k := &d.Kernels[i]
+		if k.Name != name {
+			continue
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s\n", k.Name)
+		line(&b, "class", "%s", k.Class)
+		line(&b, "launch", "%s, moves %s, %d tasks", units.Count(k.Flops, "FLOP"), units.Bytes(k.Bytes), k.Tasks)
+		if k.Threads > 0 {
+			line(&b, "block", "%d threads, %s of shared memory", k.Threads, units.Bytes(k.Shared))
+		}
+		if k.LeastMs > 0 {
+			line(&b, "roofline", "at least %.3g µs", k.LeastMs*1e3)
+		}
+		line(&b, "in a step", "%d launches on a device", k.Launches)
+		for _, w := range k.Where {
+			fmt.Fprintf(&b, "  %6d  %s %s\n", w.Launches, w.Module, w.Source)
+		}
+		return b.String()
+	}
+	return ""
+}

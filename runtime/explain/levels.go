@@ -20,7 +20,7 @@ type Level struct {
 	Count   int    `json:"count"`
 	Bytes   int64  `json:"bytes"`        // as [Collective] has it, of all of them
 	Sent    int64  `json:"sent_bytes"`   // by the device, in a ring
-	Started int64  `json:"beside_bytes"` // of Bytes, what runs beside other work
+	Started int64  `json:"beside_bytes"` // of Bytes, what runs concurrently with other work
 }
 
 // levelsOf are those of each class, the nearest groups first.

@@ -20,7 +20,7 @@ type Memory struct {
 	Stages []Stage `json:"stages"`
 
 	// Communicators are those of NCCL that the device with the most needs where its processes exchange by
-	// that: memory beside the arena, which is an estimate; nil where there are none, or no GPUs.
+	// that: memory in addition to the arena, which is an estimate; nil where there are none, or no GPUs.
 	Communicators *Communicators `json:"communicators,omitempty"`
 }
 

@@ -17,7 +17,7 @@ type Transfer struct {
 	Count   int    `json:"count"`
 	Bytes   int64  `json:"bytes"`   // of all
 	Largest int64  `json:"largest"` // bytes of one
-	Started int64  `json:"started"` // bytes of those that run beside other work
+	Started int64  `json:"started"` // bytes of those that run concurrently with other work
 }
 
 // transfers lists what a step moves between the memories of a device, in the

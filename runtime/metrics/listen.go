@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Server answers HTTP beside a run, which it never waits for.
+// Server answers HTTP during a run, which it never waits for.
 type Server struct {
 	listener net.Listener
 	http     *http.Server

@@ -205,7 +205,7 @@ const (
 	timesColumns     = 16
 )
 
-// barWidth is how wide the bar is beside the rest of the line.
+// barWidth is how wide the bar is next to the rest of the line.
 func (b *bar) barWidth(steps int64) int {
 	rest := describedColumns + framedColumns + timesColumns + 2*len(fmt.Sprint(steps))
 	if b.columns >= wideTerminal {

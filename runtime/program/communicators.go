@@ -51,7 +51,7 @@ const (
 	mostChannels   = 32
 )
 
-// Bytes estimates how much memory of the GPU they take beside the arena: from the least to what is usual
+// Bytes estimates how much memory of the GPU they take in addition to the arena: from the least to what is usual
 // between GPUs with the fastest connections.
 func (c Communicators) Bytes() (least, most int64) {
 	least = fewestChannels * (int64(c.Groups)*channelBytes + int64(c.Links)*messageBytes)

@@ -13,6 +13,7 @@ type Names struct {
 	Tensors      []Named  `cbor:"6,keyasint,omitempty"`
 	Keys         []Key    `cbor:"7,keyasint,omitempty"`
 	Refuse       string   `cbor:"8,keyasint,omitempty"` // what of this model the format cannot say; then nothing is written
+	PlusOne      string   `cbor:"9,keyasint,omitempty"` // tensors whose name ends so have elements that are 1 more; empty: none
 }
 
 // Named is a tensor of the other program: its pieces one after the other along the

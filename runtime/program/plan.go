@@ -207,7 +207,7 @@ type Instr struct {
 	// a kernel that of the operation which others were fused with.
 	Pos string `cbor:"6,keyasint,omitempty"`
 	// Ahead is by how many turns of its run it is issued before the instructions
-	// that stand beside it, below 0 behind them; see [Run]. Outside of runs it is 1 of a
+	// that stand next to it, below 0 behind them; see [Run]. Outside of runs it is 1 of a
 	// receive that is begun in the turn before its own, see [Task].
 	Ahead int `cbor:"7,keyasint,omitempty"`
 	// First is what is called in the first turn of its task in place of Kernel, or nil.

@@ -309,7 +309,7 @@ func TestValidateRuns(t *testing.T) {
 		{"started for all", run(func(p *Program) { p.Instrs[1].Ahead = 2 }), "under way, uses"},
 		{"path without a number", tensor(func(t *Tensor) { t.Path = "blocks.w" }), "the number is open where"},
 		{"number without instances", func(p *Plan) { p.Devices[0].Tensors[2].Path = "w.{i}" }, "the number is open where"},
-		{"number beside a number", tensor(func(t *Tensor) { t.Path = "blocks.1{i}.w" }), "in another form"},
+		{"two numbers in a row", tensor(func(t *Tensor) { t.Path = "blocks.1{i}.w" }), "in another form"},
 		{"two numbers", tensor(func(t *Tensor) { t.Path = "blocks.{i}.{i}" }), "in another form"},
 		{"number in another form", tensor(func(t *Tensor) { t.Path = "blocks.{1i}.w" }), "in another form"},
 		{"large numbers", tensor(func(t *Tensor) { t.Path = "blocks.{9999999999i}.w" }), "too large"},

@@ -137,7 +137,7 @@ func sample() *Plan {
 		Passes:  []string{"simplify", "autodiff"},
 		Remarks: []Remark{{"memory", "m.ptl:1:1", "block.0", "a remark"}},
 		Refined: []KV{{"tp", "model"}},
-		Names: []Names{{Family: "llama", Format: "hf", Architecture: "LlamaForCausalLM", Prefix: "model.", Skip: []string{"h.{i}.bias"}, Refuse: "a window",
+		Names: []Names{{Family: "llama", Format: "hf", Architecture: "LlamaForCausalLM", Prefix: "model.", Skip: []string{"h.{i}.bias"}, Refuse: "a window", PlusOne: "norm.weight",
 			Tensors: []Named{{Name: "q", Over: 1, Pieces: []Piece{
 				{Param: "w", From: []int64{1, 0}, Extent: []int64{2, 3}, View: []int64{2, 3}, Order: []int64{1, 0}, Shape: []int64{3, 2}},
 				{Param: "w", From: []int64{0, 0}, Extent: []int64{1, 3}, View: []int64{3}, Order: []int64{0}, Shape: []int64{3, 1}}}}},

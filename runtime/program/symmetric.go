@@ -4,7 +4,7 @@ import "slices"
 
 // symmetric finds the mesh axes along which all devices do the same: they run one
 // program, and messages stay at one coordinate. Whatever one of them can do then,
-// those beside it can, so that it goes for all of them: a collective along the
+// those next to it can, so that it goes for all of them: a collective along the
 // axis meets as soon as it is issued. Of a pipeline's thousands of devices this
 // leaves one for each stage.
 func (r *rehearsal) symmetric() error {

@@ -149,8 +149,8 @@ func (s *Session) prefill(ctx context.Context, qs []sequence) error {
 	return nil
 }
 
-// worth reports whether a block is run for so many positions. One of which less than an
-// eighth is of use is not, nor where tokens are counted one that is not full.
+// worth reports whether a block is run for so many positions. A block of which less than
+// 1/8 is useful is not, nor is one that is not full where tokens are counted.
 func (s *Session) worth(positions int) bool {
 	if s.counts {
 		return positions >= s.Block

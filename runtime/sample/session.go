@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"ptc/internal/dtype"
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
 
 // Program is the name of the program of a plan that samples, and Prefill that of the one
-// that fills the caches for a block of positions; Position is their field beside the
+// that fills the caches for a block of positions; Position is their field in addition to the
 // tokens, one number or one for each sequence, and Logits the state that the first
 // leaves. States that begin with Taken count the tokens in slots of experts.
 const (
@@ -210,7 +211,7 @@ func (s *Session) load(plan *program.Plan, path string) error {
 			return err
 		}
 	}
-	f, err := safetensors.Open(path)
+	f, err := checkpoint.OpenValues(nil, path)
 	if err != nil {
 		return errorf(err, "the parameters %s cannot be used", path)
 	}
@@ -230,7 +231,7 @@ func (s *Session) load(plan *program.Plan, path string) error {
 	return nil
 }
 
-func (s *Session) loadOne(f *safetensors.File, t exec.Tensor, from safetensors.Tensor) error {
+func (s *Session) loadOne(f checkpoint.Values, t exec.Tensor, from safetensors.Tensor) error {
 	if from.Name == "" {
 		return fmt.Errorf("%s is missing", t.Path)
 	}

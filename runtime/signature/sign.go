@@ -33,7 +33,7 @@ func (s *Secret) Sign(password string, data []byte, comment string) ([]byte, err
 // ErrUntrusted is a file that no trusted key signed.
 var ErrUntrusted = errors.New("not signed by a trusted key")
 
-// Check reads the signature beside the file path, whose bytes are data, and
+// Check reads the signature next to the file path, whose bytes are data, and
 // returns an error that is ErrUntrusted unless one of the keys made it.
 func (keys Keys) Check(path string, data []byte) error {
 	name := path + Suffix

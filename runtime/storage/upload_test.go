@@ -55,7 +55,7 @@ func upload(f *Folder, name string, body []byte, fresh bool) error {
 	return u.Commit()
 }
 
-// TestUpload: what is uploaded is there, whole, whatever its size is beside that of parts.
+// TestUpload: what is uploaded is there, whole, whatever its size is compared with that of parts.
 func TestUpload(t *testing.T) {
 	store := &fakestore.Store{}
 	f, _ := folderT(t, store)

@@ -39,7 +39,7 @@ func (t *Tokenizer) EncodeRanges(text []byte) (ids []int32, ranges []Range, err 
 	return ids, ranges, err
 }
 
-// affixes are what the tokens of a model have beside the text: before those that are
+// affixes are what the tokens of a model have around the text: before those that are
 // not the first of a word, and behind the last.
 type affixes interface {
 	affixes() (before, behind string)

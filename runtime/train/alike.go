@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"ptc/runtime/checkpoint"
 	"ptc/runtime/comm"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
@@ -72,7 +73,7 @@ var rules = []rule{
 	{"ProfileFile", "", nil}, // rank 0 alone writes it
 	{"OnFault", "", nil},
 	{"Begun", "", nil},
-	{"CheckpointSync", "--checkpoint-sync", nil}, // rank 0 alone writes
+	{"CheckpointSync", "--checkpoint-sync", nil}, // where one asks for it, all do
 	{"Grace", "--grace", nil},
 	{"held", "", nil},
 	{"free", "", nil},
@@ -134,7 +135,11 @@ func (r *run) sameOptions() error {
 	if r.o.Init == "" {
 		return nil
 	}
-	sum, err := contentOf(r.o.Init)
+	path, err := checkpoint.Witness(r.o.Init)
+	sum := ""
+	if err == nil {
+		sum, err = contentOf(path)
+	}
 	if err = r.agree(err); err != nil {
 		return err
 	}

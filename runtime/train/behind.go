@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -19,14 +20,15 @@ import (
 //
 // What is written is what would have been, for a copy is of the state between two
 // steps, and saves follow one another in the same order. Only the end waits: the
-// last save has nothing to run beside it, and is made in the foreground.
+// last save has nothing to overlap with, and is made in the foreground.
 
 // writing is a checkpoint that is being written. Its other fields may be read once
 // done is closed.
 type writing struct {
-	step int64
-	wait time.Duration // that steps waited for the copy
-	done chan struct{}
+	step    int64
+	wait    time.Duration // that steps waited for the copy
+	done    chan struct{}
+	jointly *jointly // where all processes write it, which then says when it is done
 
 	dir  string
 	err  error
@@ -40,18 +42,31 @@ func (k *keeper) hasRoom() bool {
 	if k.copies != nil || k.cramped {
 		return !k.cramped
 	}
-	need := stateBytes(k.tensors)
+	need := k.copyBytes()
 	if free, ok := k.free(); ok && need > free/2 {
 		k.cramped = true
 		k.store.Warn(fmt.Sprintf("a checkpoint takes %s, more than half of the %s of memory that this host has left: steps wait until each is written",
 			units.Bytes(need), units.Bytes(max(0, free))))
 		return false
 	}
-	k.copies = make([][]byte, len(k.tensors))
-	for i, t := range k.tensors {
-		k.copies[i] = make([]byte, t.Bytes())
+	if k.division != nil {
+		for _, p := range k.division.Pieces(k.peers.Rank) {
+			k.copies = append(k.copies, make([]byte, p.Bytes))
+		}
+		return true
+	}
+	for _, t := range k.tensors {
+		k.copies = append(k.copies, make([]byte, t.Bytes()))
 	}
 	return true
+}
+
+// copyBytes is the memory that copies take on this host: those of all processes that are on it.
+func (k *keeper) copyBytes() (n int64) {
+	if k.division == nil {
+		return stateBytes(k.tensors)
+	}
+	return k.mine * int64(k.hostmates)
 }
 
 func stateBytes(ts []checkpoint.Tensor) (n int64) {
@@ -61,7 +76,7 @@ func stateBytes(ts []checkpoint.Tensor) (n int64) {
 	return n
 }
 
-// copyAll copies the state. Every process takes part; the root has the copies.
+// copyAll copies the state.
 func (k *keeper) copyAll(dev *devices) error {
 	for _, i := range k.order {
 		if err := dev.read(k.tensors[i], k.copies[i]); err != nil {
@@ -80,7 +95,7 @@ func (k *keeper) writeBehind(step int64, loss float64, begun time.Time) {
 	go func() {
 		defer close(w.done)
 		from := time.Now()
-		w.dir, w.err = k.write(meta, func(i int) ([]byte, error) { return k.copies[i], nil }, func() {})
+		w.dir, w.err = k.write(meta, func(i int) ([]byte, error) { return k.copies[i], nil })
 		w.took = time.Since(from)
 	}()
 }
@@ -90,6 +105,9 @@ func (k *keeper) writeBehind(step int64, loss float64, begun time.Time) {
 func (r *run) checkpointWritten() error {
 	if r.keeper == nil || r.keeper.behind == nil {
 		return nil
+	}
+	if r.keeper.behind.jointly != nil {
+		return r.partsWritten()
 	}
 	select {
 	case <-r.keeper.behind.done:
@@ -117,28 +135,38 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 const longWait = 100 * time.Millisecond
 
 // awaitCheckpoint waits until no checkpoint is being written. All processes call it
-// at the same point; the root says meanwhile that it is at work. of names what waits.
+// at the same point, and stay in touch meanwhile. of names what waits.
 func (r *run) awaitCheckpoint(of string) error {
 	if r.keeper == nil {
 		return nil
 	}
-	var err error
-	if w := r.keeper.behind; w != nil {
-		r.gathered()
-		begun := time.Now()
-		<-w.done
-		if waited := time.Since(begun); of != "" && waited > longWait {
-			r.warn(fmt.Sprintf("%s waited %s until the checkpoint of step %d was written: fewer checkpoints, or a faster disk, would let steps go on", of, round(waited), w.step))
-		}
-		err = r.checkpointWritten()
+	w := r.keeper.behind
+	if w == nil {
+		return nil
 	}
-	return r.written(err)
+	begun := time.Now()
+	var err error
+	if w.jointly != nil {
+		err = r.finishTogether()
+	} else {
+		<-w.done
+	}
+	if waited := time.Since(begun); of != "" && waited > longWait {
+		r.warn(fmt.Sprintf("%s waited %s until the checkpoint of step %d was written: fewer checkpoints, or a faster disk, would let steps go on", of, round(waited), w.step))
+	}
+	return cmp.Or(err, r.checkpointWritten())
 }
 
 // leaveNothing waits for what is being written when a run ends by an error, which
 // stays the one that the run ends with.
 func (r *run) leaveNothing() {
 	if r.keeper == nil || r.keeper.behind == nil {
+		return
+	}
+	if j := r.keeper.behind.jointly; j != nil {
+		if err := j.drop(); err != nil {
+			r.warn(saveError(err).Error())
+		}
 		return
 	}
 	<-r.keeper.behind.done
@@ -164,7 +192,7 @@ func (r *run) probeGrace() error {
 	if r.o.Grace <= 0 || r.keeper == nil || !r.root() {
 		return nil
 	}
-	all := stateBytes(r.tensors)
+	all := r.keeper.copyBytes() // what this host writes
 	some := min(all, probeBytes)
 	took, err := r.keeper.store.Probe(some)
 	if err != nil {

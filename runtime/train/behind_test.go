@@ -10,6 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ptc/runtime/checkpoint"
 )
 
 // gate holds a save of one step until it is opened.
@@ -322,20 +326,64 @@ func TestResumeIfAny(t *testing.T) {
 	failsT(t, newToy(), o, ExitFile, "damaged")
 }
 
-// TestProcessesBehind: processes with a device each write the checkpoints of one
-// process, and all know that the run was preempted when one was told.
+// TestProcessesBehind: processes with a device each write, in parts, the checkpoints of one process, behind the
+// steps or, where one of them is to wait, before them.
 func TestProcessesBehind(t *testing.T) {
-	dir := t.TempDir()
-	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
-	runT(t, newToyOn(2), Options{Checkpoint: one, Every: 3, Keep: -1, Steps: 12, CheckpointSync: true})
-	errs, logs := jobT(t, context.Background(), toyOnTwo, func(rank int) Options {
-		return Options{Checkpoint: many, Every: 3, Keep: -1, Steps: 12, ResumeIfAny: true, Grace: time.Hour, CheckpointSync: rank == 1}
-	})
-	if err := errors.Join(errs...); err != nil {
+	for name, c := range map[string]struct{ sync, behind int }{"behind": {-1, 3}, "one waits": {1, 0}} {
+		dir := t.TempDir()
+		one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
+		runT(t, newToyOn(2), Options{Checkpoint: one, Every: 3, Keep: -1, Steps: 12, CheckpointSync: true})
+		errs, logs := jobT(t, context.Background(), toyOnTwo, func(rank int) Options {
+			return Options{Checkpoint: many, Every: 3, Keep: -1, Steps: 12, ResumeIfAny: true, Grace: time.Hour, CheckpointSync: rank == c.sync}
+		})
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(logs[0], `"write_ms"`) != c.behind || strings.Count(logs[0], `"event":"checkpoint"`) != 4 {
+			t.Errorf("%s: the log is\n%s", name, logs[0])
+		}
+		sameStates(t, one, many, 3, 6, 9, 12)
+	}
+}
+
+// sameStates compares checkpoints of a process, in files, with those of several, in parts.
+func sameStates(t *testing.T, whole, parts string, steps ...int) {
+	t.Helper()
+	for _, step := range steps {
+		name := fmt.Sprintf("step-%08d", step)
+		if _, err := os.Stat(filepath.Join(parts, name, "model.safetensors")); err == nil {
+			t.Errorf("%s is in no parts", name)
+		}
+		a, b := loadT(t, filepath.Join(whole, name)), loadT(t, filepath.Join(parts, name))
+		if diff := cmp.Diff(a.Meta, b.Meta); diff != "" {
+			t.Errorf("%s differs: %s", name, diff)
+		}
+		if diff := cmp.Diff(contentT(t, a), contentT(t, b)); diff != "" {
+			t.Errorf("%s differs: %s", name, diff)
+		}
+	}
+}
+
+func loadT(t *testing.T, dir string) *checkpoint.Checkpoint {
+	t.Helper()
+	c, err := checkpoint.Load(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(logs[0], `"write_ms"`) != 3 {
-		t.Errorf("the log is\n%s", logs[0])
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// contentT are the bytes of each tensor, and what it is.
+func contentT(t *testing.T, c *checkpoint.Checkpoint) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, x := range c.Tensors() {
+		b := make([]byte, x.Bytes())
+		if err := c.Read(x.Name, checkpoint.Slice{}, b); err != nil {
+			t.Fatal(err)
+		}
+		out[x.Name] = fmt.Sprintf("%s %v %v %x", x.DType, x.Shape, x.Axes, b)
 	}
-	sameCheckpoints(t, one, many, 3, 6, 9, 12)
+	return out
 }

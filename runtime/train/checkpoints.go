@@ -48,11 +48,18 @@ type keeper struct {
 	meta      checkpoint.Meta
 	fed       fed
 	of        map[string]string // parameters by their copies
-	buf       []byte            // of the largest tensor
+	buf       []byte            // of the largest tensor, or piece of one
 	validStep int64             // of the validation loss in meta
 	saved     int64             // step of the checkpoint saved last, or gone on from; -1: none
 
-	copies  [][]byte                            // of the tensors, for one that is written behind the run; nil: not yet
+	// Where several processes have the devices: who they are, what each writes, and how many bytes this one; and
+	// how many of them are on this host.
+	peers     *checkpoint.Peers
+	division  *checkpoint.Division
+	mine      int64
+	hostmates int
+
+	copies  [][]byte                            // of what this process writes, for a checkpoint that is written behind the run; nil: not yet
 	cramped bool                                // there is no room for copies
 	behind  *writing                            // nil: none
 	free    func() (int64, bool)                // memory that the host has left, if that is known
@@ -75,6 +82,19 @@ func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn
 		k.free = host.Free
 	}
 	return k
+}
+
+// join readies the keeper for what several processes do together.
+func (k *keeper) join(p *processes, plan *program.Plan) (err error) {
+	k.peers = p.peers()
+	if k.hostmates, err = p.onMyHost(); err != nil {
+		return err
+	}
+	k.division = divide(plan, k.tensors)
+	for _, x := range k.division.Pieces(k.peers.Rank) {
+		k.mine += x.Bytes
+	}
+	return nil
 }
 
 // prepare makes the folder and locks it, so that what could keep checkpoints from
@@ -141,7 +161,7 @@ func (k *keeper) nothing(in string) error {
 // latest opens the checkpoint to go on from, the latest at from or else in the folder,
 // and checks that it is of this model. seed is what the user asked for, nil if nothing.
 func (k *keeper) latest(from string, seed *uint64) (*checkpoint.Checkpoint, error) {
-	c, err := checkpoint.Open(cmp.Or(from, k.store.Dir), k.store.Warn)
+	c, err := checkpoint.OpenWith(k.peers, cmp.Or(from, k.store.Dir), k.store.Warn)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return nil, k.nothing(cmp.Or(from, k.store.Dir))
 	}
@@ -243,38 +263,15 @@ func (k *keeper) metaOf(step int64, loss float64) checkpoint.Meta {
 }
 
 // save saves the state after a step, which had that loss, and gives the folder.
-// It calls gathered when it has all tensors.
-func (k *keeper) save(step int64, loss float64, dev *devices, gathered func()) (dir string, err error) {
-	meta := k.metaOf(step, loss)
-	if !dev.m.Root() {
-		return "", k.readAll(dev)
-	}
-	if k.buf == nil {
-		most := int64(0)
-		for _, t := range k.tensors {
-			most = max(most, t.Bytes())
-		}
-		k.buf = make([]byte, most)
-	}
-	return k.write(meta, func(i int) ([]byte, error) {
-		dst := k.buf[:k.tensors[i].Bytes()]
+func (k *keeper) save(step int64, loss float64, dev *devices) (dir string, err error) {
+	return k.write(k.metaOf(step, loss), func(i int) ([]byte, error) {
+		dst := grow(&k.buf, k.tensors[i].Bytes())
 		return dst, dev.read(k.tensors[i], dst)
-	}, gathered)
+	})
 }
 
-// readAll takes part in copying the state out, for a process that has no use for it.
-func (k *keeper) readAll(dev *devices) error {
-	for _, i := range k.order {
-		if err := dev.read(k.tensors[i], nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write writes a checkpoint of the tensors that read gives, in order, and calls
-// gathered after the last.
-func (k *keeper) write(meta checkpoint.Meta, read func(i int) ([]byte, error), gathered func()) (dir string, err error) {
+// write writes a checkpoint of the tensors that read gives, in order.
+func (k *keeper) write(meta checkpoint.Meta, read func(i int) ([]byte, error)) (dir string, err error) {
 	if err := k.hold(meta.Step, "begin"); err != nil {
 		return "", saveError(err)
 	}
@@ -292,7 +289,6 @@ func (k *keeper) write(meta checkpoint.Meta, read func(i int) ([]byte, error), g
 			return "", saveError(err)
 		}
 	}
-	gathered()
 	if err := k.hold(meta.Step, "commit"); err != nil {
 		return "", saveError(err)
 	}

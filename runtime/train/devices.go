@@ -17,6 +17,7 @@ import (
 // devices are those of the plan, seen as one: whole tensors and whole batches.
 type devices struct {
 	m        *exec.Machine
+	rank     int // of the device of this process, where it has one
 	seed     uint64
 	training *exec.Program
 	testing  *exec.Program // nil: the plan does not validate
@@ -36,7 +37,11 @@ func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint6
 	if err != nil {
 		return nil, err
 	}
-	d := &devices{m: m, seed: seed, training: m.Program("step"), testing: m.Program("eval")}
+	rank := 0
+	if len(o.Comm) > 0 {
+		rank = o.Comm[0].Rank()
+	}
+	d := &devices{m: m, rank: rank, seed: seed, training: m.Program("step"), testing: m.Program("eval")}
 	if d.training == nil {
 		m.Close()
 		return nil, errNoStep
@@ -231,6 +236,14 @@ func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
 		return err
 	}
 	return exec.Convert(dst, t.DType, raw, have.DType)
+}
+
+// readPiece gives a piece of a tensor that the device of this process has.
+func (d *devices) readPiece(t checkpoint.Tensor, p checkpoint.Piece, dst []byte) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	return d.m.ReadBox(t.Name, d.rank, p.Offset, dst)
 }
 
 // readAll takes part in what the root reads and writes.

@@ -15,7 +15,8 @@
 // tensor named (nonfinite.go), unless Options.OnNaN says otherwise.
 //
 // Several processes with a device each, in Options.Comm, do the same steps; the
-// one with rank 0 alone writes files and tells the steps. They compare their
+// one with rank 0 alone tells the steps and writes files, but for checkpoints, of which each writes
+// a part (jointly.go). They compare their
 // options and what they begin with (alike.go), and stop together; of an error that
 // all have, one tells.
 //

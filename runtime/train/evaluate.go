@@ -164,7 +164,11 @@ func (e *evaluator) open(plan *program.Plan) (err error) {
 	e.dev = r.dev
 	err = r.dev.m.Initialize(r.seed) // for what the file may lack
 	if err == nil {
+		err = r.openInit()
+	}
+	if err == nil {
 		err = r.loadParams()
+		_ = r.init.Close() // was only read
 	}
 	if err == nil && !e.dev.hasEval() {
 		err = errorf(ExitFile, "the plan has no program eval: it does not validate")

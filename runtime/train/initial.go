@@ -8,16 +8,20 @@ import (
 	"ptc/runtime/checkpoint/safetensors"
 )
 
-// loadParams gives every parameter the value that the file of Options.Init has for it,
+// openInit opens what Options.Init names. All processes do so together.
+func (r *run) openInit() (err error) {
+	if r.init, err = checkpoint.OpenValues(r.peers(), r.o.Init); err != nil {
+		r.init = nil
+		return r.everyones(fileError(err, "the initial parameters %s cannot be used", r.o.Init))
+	}
+	return nil
+}
+
+// loadParams gives every parameter the value that Options.Init, which is open, has for it,
 // and its copy in more bits, if it has one. What the file may lack keeps the value with
 // which training from nothing starts.
 func (r *run) loadParams() error {
-	path := r.o.Init
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return fileError(err, "the initial parameters %s cannot be used", path)
-	}
-	defer f.Close()
+	path, f := r.o.Init, r.init
 	var have []checkpoint.Tensor
 	for _, t := range f.Tensors() {
 		have = append(have, checkpoint.Tensor{Tensor: t})

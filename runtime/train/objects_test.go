@@ -43,6 +43,36 @@ func sameObject(t *testing.T, f *fakestore.Store, key, path string) {
 	})
 }
 
+// TestPartsInAnObjectStore: processes save to an object store, each its part, and go on from it; so does one.
+func TestPartsInAnObjectStore(t *testing.T) {
+	f := serveT(t)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	runT(t, newToyOn(1), Options{Save: at("straight")})
+	many := func(o Options) {
+		t.Helper()
+		errs, logs := jobT(t, context.Background(), toyOnTwo, func(int) Options { return o })
+		if err := errors.Join(errs...); err != nil || strings.Contains(logs[0], `"warning"`) {
+			t.Fatalf("%v\n%s", err, logs[0])
+		}
+	}
+	many(Options{Steps: 6, Checkpoint: bucket + "/ck", Every: 2, Keep: 2})
+	many(Options{Steps: 10, Checkpoint: bucket + "/ck", Every: 2, Keep: 2, ResumeIfAny: true})
+	names := []string{"manifest.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+		"optimizer-00001-of-00002.safetensors", "optimizer-00002-of-00002.safetensors"}
+	var want []string
+	for _, step := range []string{"step-00000008", "step-00000010"} {
+		for _, name := range names {
+			want = append(want, "run/ck/"+step+"/"+name)
+		}
+	}
+	if got := f.Keys(); !slices.Equal(got, want) {
+		t.Errorf("the objects are %q", got)
+	}
+	runT(t, newToyOn(1), Options{Checkpoint: bucket + "/ck", Resume: true, Save: at("end")})
+	sameFile(t, at("straight"), at("end"))
+}
+
 // TestObjectStore: a run that saves to an object store, and goes on from it under another layout, is
 // the run that never stopped, and its files are those that a disk has.
 func TestObjectStore(t *testing.T) {

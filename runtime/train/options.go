@@ -34,7 +34,7 @@ type Options struct {
 
 	// Comm is this process's end of the communication, where each device of the
 	// plan has a process of its own: every one calls Run with the same options.
-	// The one with rank 0 alone writes files and tells the steps. Run closes
+	// The one with rank 0 alone tells the steps and writes files; of checkpoints each writes a part. Run closes
 	// it. Nil: this process has all devices.
 	Comm []comm.Device
 	// CommTimeout is how long a device waits for another, where Comm is nil; 0:
@@ -52,8 +52,8 @@ type Options struct {
 	Blas  string
 	Cache []string
 
-	// Init is a safetensors file with the parameters to start from, all of
-	// them, by path. Save is where those of the end go, as f32, or f64 where
+	// Init is a safetensors file, or the folder of one checkpoint, with the parameters to
+	// start from, all of them, by path. Save is where those of the end go, as f32, or f64 where
 	// they are of that. Neither has
 	// states of the optimizer.
 	Init, Save string

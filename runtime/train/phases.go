@@ -8,7 +8,6 @@ import (
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/data"
-	"ptc/runtime/storage"
 )
 
 // A run is fed in phases: steps with the same data and the same batch. A checkpoint says
@@ -112,7 +111,7 @@ func (r *run) openPhase(c *checkpoint.Checkpoint) error {
 	if r.feed.src == nil {
 		if c != nil && c.Meta.Data != "" && r.first <= r.last {
 			return errorf(ExitFile, "checkpoint %s is of a run on data, and this plan takes none", c.Dir).
-				hint("to train its parameters without data, start a run with --init %s", storage.Join(c.Dir, "model.safetensors"))
+				hint("to train its parameters without data, start a run with --init %s", c.ParamsPlace())
 		}
 		return r.checkAfter(c)
 	}
@@ -189,7 +188,7 @@ func (r *run) compareData(c *checkpoint.Checkpoint, before checkpoint.Phase) err
 	}
 	return errorf(ExitFile, "checkpoint %s is of a run on other data: %s", c.Dir, what).
 		hint("--new-data goes on with this data, with the step and the optimizer's state; to train the parameters from the first step on, start a run with --init %s",
-			storage.Join(c.Dir, "model.safetensors"))
+			c.ParamsPlace())
 }
 
 // tellChange says what changes against the phase before, and what goes on.

@@ -11,8 +11,8 @@ import (
 )
 
 // processes are those that run a plan together, each with one device: they do
-// the same, and the one with rank 0, the root, alone writes files and tells the
-// steps. Where there is one process with all devices, end is nil.
+// the same, and the one with rank 0, the root, alone tells the steps and writes files, but
+// for checkpoints, of which each writes a part. Where there is one process with all devices, end is nil.
 type processes struct {
 	end   comm.Device
 	stop  func(mine bool) (bool, error) // whether one of all is to end

@@ -58,7 +58,7 @@ func TestResumeIsTheStraightRun(t *testing.T) {
 	}
 }
 
-// A run that is stopped again and again, with all that may go on beside it.
+// A run that is stopped again and again, with all that may go on at the same time.
 func TestResumeAfterEachStop(t *testing.T) {
 	dir := t.TempDir()
 	straight, resumed, ck := filepath.Join(dir, "straight"), filepath.Join(dir, "resumed"), filepath.Join(dir, "ck")

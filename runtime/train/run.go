@@ -14,7 +14,6 @@ import (
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
-	"ptc/runtime/storage"
 )
 
 // Run trains: from the first step, or from the one after a checkpoint's, to the
@@ -41,7 +40,17 @@ func (r *run) all(ctx context.Context) error {
 	defer r.close()
 	err := r.sameOptions()
 	if err == nil {
-		err = r.agree(r.open())
+		err = r.agree(r.prepare())
+	}
+	var from *checkpoint.Checkpoint
+	if err == nil {
+		from, err = r.openCheckpoint()
+	}
+	if err == nil && r.o.Init != "" && from == nil {
+		err = r.openInit()
+	}
+	if err == nil {
+		err = r.agree(r.open(from))
 	}
 	if err == nil {
 		err = r.sameStart()
@@ -68,10 +77,11 @@ type run struct {
 	tensors []checkpoint.Tensor
 	dev     *devices
 	feed    *feed
-	keeper  *keeper    // nil: no checkpoints
-	batches *batchDump // nil: no dump
-	trace   *tracer    // nil: no trace
-	profile *profiler  // nil: no profile
+	init    checkpoint.Values // nil: none, or they are loaded
+	keeper  *keeper           // nil: no checkpoints
+	batches *batchDump        // nil: no dump
+	trace   *tracer           // nil: no trace
+	profile *profiler         // nil: no profile
 
 	seed        uint64
 	first, last int64
@@ -93,9 +103,8 @@ type run struct {
 
 func (r *run) warn(message string) { r.log.Tell(&metrics.Warning{Message: message}) }
 
-// open gets everything ready. What can be found wrong before the first step is
-// found here.
-func (r *run) open() (err error) {
+// prepare finds out what can be found wrong before anything is opened.
+func (r *run) prepare() (err error) {
 	if r.last, err = r.o.check(r.plan); err != nil {
 		return err
 	}
@@ -108,13 +117,11 @@ func (r *run) open() (err error) {
 	if r.o.SaveAverage != "" && !slices.ContainsFunc(r.tensors, isAverage) {
 		return errorf(ExitUsage, "the plan keeps no average of parameters").hint("`average = 0.999` in the optimizer keeps one")
 	}
-	if err := r.probeFiles(); err != nil {
-		return err
-	}
-	c, err := r.openCheckpoint()
-	if err != nil {
-		return err
-	}
+	return r.probeFiles()
+}
+
+// open gets everything ready for the first step; c is the checkpoint to go on from, if any.
+func (r *run) open(c *checkpoint.Checkpoint) (err error) {
 	if c != nil {
 		defer c.Close()
 	}
@@ -187,42 +194,6 @@ func (r *run) feedRank() int {
 	return r.rank()
 }
 
-// openCheckpoint prepares the folder of checkpoints, opens the one to go on
-// from, if any, and decides the seed and the first step.
-func (r *run) openCheckpoint() (c *checkpoint.Checkpoint, err error) {
-	r.first, r.seed = 1, planSeed(r.plan)
-	if r.o.Seed != nil {
-		r.seed = *r.o.Seed
-	}
-	if r.o.Checkpoint == "" {
-		return nil, nil
-	}
-	if from := r.o.ResumeFrom; from != "" && storage.Join(from) == storage.Join(r.o.Checkpoint) {
-		r.o.Resume, r.o.ResumeFrom = true, ""
-	}
-	r.keeper = newKeeper(&r.o, r.plan, r.tensors, r.warn)
-	if r.root() { // before the latest is looked for, so that no other run adds one
-		if err := r.keeper.prepare(r.o.Resume, r.o.ResumeIfAny); err != nil {
-			return nil, err
-		}
-	}
-	if r.o.ResumeIfAny {
-		if r.o.Resume, err = r.keeper.any(); err != nil {
-			return nil, err
-		}
-	}
-	if r.best = math.Inf(1); r.o.Resume || r.o.ResumeFrom != "" {
-		if c, err = r.keeper.latest(r.o.ResumeFrom, r.o.Seed); err != nil {
-			return nil, err
-		}
-		r.seed, r.resumed, r.first, r.unmeasured = c.Meta.Seed, c.Dir, c.Meta.Step+1, c.Meta.Valid == nil
-		if r.sum.Steps = c.Meta.Step; c.Meta.Loss != nil {
-			r.sum.Loss = *c.Meta.Loss
-		}
-	}
-	return c, nil
-}
-
 // openDevices captures the programs and gives the tensors their first values.
 func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 	if r.dev, err = openDevices(r.plan, r.feed.fields, &r.o, r.seed, r.warn); err != nil {
@@ -235,10 +206,13 @@ func (r *run) openDevices(c *checkpoint.Checkpoint) (err error) {
 	if err := r.dev.m.Initialize(r.seed); err != nil {
 		return err
 	}
-	if r.o.Init != "" {
-		return r.loadParams()
+	if r.init == nil {
+		return nil
 	}
-	return nil
+	err = r.loadParams()
+	_ = r.init.Close() // was only read
+	r.init = nil
+	return err
 }
 
 func (r *run) tellStart() {
@@ -436,15 +410,18 @@ func (r *run) saveCheckpoint(last bool) error {
 	if err := r.awaitCheckpoint(fmt.Sprintf("the checkpoint of step %d", step)); err != nil {
 		return err
 	}
-	if r.root() && !last && !r.o.CheckpointSync && r.keeper.hasRoom() {
-		if err := r.written(r.keeper.copyAll(r.dev)); err != nil {
+	if r.several() {
+		return r.saveTogether(step, last, begun)
+	}
+	if !last && !r.o.CheckpointSync && r.keeper.hasRoom() {
+		if err := r.keeper.copyAll(r.dev); err != nil {
 			return err
 		}
 		r.keeper.writeBehind(step, r.sum.Loss, begun)
 		return nil
 	}
-	dir, err := r.keeper.save(step, r.sum.Loss, r.dev, r.gathered)
-	if err = r.written(err); err != nil || !r.root() {
+	dir, err := r.keeper.save(step, r.sum.Loss, r.dev)
+	if err != nil {
 		return err
 	}
 	r.tellCheckpoint(&writing{step: step, dir: dir, wait: time.Since(begun)})
@@ -458,6 +435,9 @@ func (r *run) close() {
 	}
 	if r.batches != nil {
 		r.batches.close()
+	}
+	if r.init != nil {
+		_ = r.init.Close() // was only read
 	}
 	if r.dev != nil {
 		r.dev.close()

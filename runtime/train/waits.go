@@ -29,14 +29,28 @@ func (w *waits) end(m *exec.Machine) []time.Duration {
 // one of them is to stop, which they would ask before the next step, and how long each
 // was blocked. So the root has the waits of all, and none waits once more for that.
 //
-//	byte 0       1 where the process was told to stop
+//	byte 0       bits: the process was told to stop; it is at work for a checkpoint; it has failed in that
 //	bytes 1..8   nanoseconds, -1 where they are not measured
 type stepEnd struct {
 	mine   [9]byte
 	gather func() ([]byte, error)
 	asked  bool // stop is the answer for the next step
 	stop   bool
+	parts  int // of a checkpoint that all are writing
 }
+
+// The bits of a process.
+const (
+	toStop = 1 << iota
+	atParts
+	partsFailed
+)
+
+// What is known of the parts of a checkpoint after a step.
+const (
+	partsUnknown = iota // one is at work, or it was not asked
+	partsEnded          // none is at work any more, or one has failed
+)
 
 func newStepEnd(end comm.Device) (*stepEnd, error) {
 	s := new(stepEnd)
@@ -62,25 +76,45 @@ func (r *run) stepEnded(ctx context.Context, mine []time.Duration) ([]float64, e
 		ns = int64(mine[0])
 	}
 	if s.mine[0] = 0; ctx.Err() != nil {
-		s.mine[0] = 1
+		s.mine[0] = toStop
 	}
+	s.mine[0] |= r.atParts()
 	binary.LittleEndian.PutUint64(s.mine[1:], uint64(ns))
 	all, err := s.gather()
 	if err != nil {
 		return nil, err
 	}
 	s.asked, s.stop = true, false
-	known := true
+	known, bits := true, byte(0)
 	for ; len(all) > 0; all = all[len(s.mine):] {
-		s.stop = s.stop || all[0] != 0
+		bits |= all[0]
 		ns := int64(binary.LittleEndian.Uint64(all[1:]))
 		known = known && ns >= 0
 		out = append(out, ms(time.Duration(ns)))
+	}
+	s.stop = bits&toStop != 0
+	if s.parts = partsUnknown; bits&atParts == 0 || bits&partsFailed != 0 {
+		s.parts = partsEnded
 	}
 	if !known {
 		return nil, nil
 	}
 	return some(out), nil
+}
+
+// atParts are the bits of what this process does for a checkpoint.
+func (r *run) atParts() (bits byte) {
+	if r.keeper == nil || r.keeper.behind == nil || r.keeper.behind.jointly == nil {
+		return 0
+	}
+	working, failed := r.keeper.behind.jointly.working()
+	if working {
+		bits |= atParts
+	}
+	if failed {
+		bits |= partsFailed
+	}
+	return bits
 }
 
 func some(list []float64) []float64 {

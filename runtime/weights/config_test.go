@@ -122,7 +122,8 @@ func TestExportedConfig(t *testing.T) {
 // Whatever bytes a config or an index has, reading them ends, and with an error or what
 // is in bounds.
 func FuzzFiles(f *testing.F) {
-	for _, s := range []string{`{"a": 1, "b": {"c": null}}`, `{"model_type": "llama", "a": NaN, "b": "NaN\" -Infinity", "rms_norm_eps": Infinity}`, `{"weight_map": {"a": "b"}}`, `[]`, `{`, `{"weight_map": {"a": "../b"}}`, `null`, `{"size": 1e999}`} {
+	for _, s := range []string{`{"a": 1, "b": {"c": null}}`, `{"model_type": "llama", "a": NaN, "b": "NaN\" -Infinity", "rms_norm_eps": Infinity}`, `{"weight_map": {"a": "b"}}`, `[]`, `{`, `{"weight_map": {"a": "../b"}}`, `null`, `{"size": 1e999}`,
+		`{"peft_type": "LORA", "r": 2, "lora_alpha": 4, "rank_pattern": {"q_proj": 3, "(": 1}, "target_modules": ["q_proj"]}`, `{"peft_type": "LORA", "r": 2, "lora_alpha": NaN, "target_modules": ".*q"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -130,6 +131,12 @@ func FuzzFiles(f *testing.F) {
 			c.Get("b.c.d")
 			_, _ = c.Read()
 			_ = c.Check(names())
+		}
+		if c, err := parsePeft(text); err == nil {
+			if rank, _, err := c.of("a.q_proj"); err == nil && (rank < 1 || rank > maxRank) {
+				t.Errorf("a rank of %d", rank)
+			}
+			c.targeted("a.q_proj")
 		}
 		list, err := shards(text)
 		for _, s := range list {

@@ -28,6 +28,7 @@ type Options struct {
 	DType  dtype.DType // of the elements; 0: as the source has each
 	Shard  int64       // bytes of a file at most, where a tensor is not larger; 0: DefaultShard
 	Origin string      // a folder with a tokenizer and a config of that; may be empty
+	Base   string      // what an adapter says it is of: a folder or a name; may be empty
 }
 
 // DefaultShard is the size of files that others write.
@@ -221,7 +222,7 @@ func WriteFolder(dir string, fill func(tmp string) error) error {
 	tmp := filepath.Join(filepath.Dir(clean), fmt.Sprintf(".%s.tmp-%d", filepath.Base(clean), os.Getpid()))
 	if err := os.Mkdir(tmp, 0o777); err != nil {
 		var p *fs.PathError
-		if errors.As(err, &p) { // the user knows the folder, and not the one beside it
+		if errors.As(err, &p) { // the user knows the folder, and not the one next to it
 			err = p.Err
 		}
 		return fmt.Errorf("cannot make %s: %w", dir, err)

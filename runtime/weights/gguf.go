@@ -3,9 +3,13 @@ package weights
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"ptc/internal/dtype"
@@ -25,6 +29,8 @@ const (
 	ggufFloat32 = 6
 	ggufBool    = 7
 	ggufString  = 8
+	ggufArray   = 9
+	ggufInt32   = 5
 )
 
 // ggmlType is what ggml calls an element type, and what llama.cpp calls a file of it.
@@ -32,16 +38,46 @@ var ggmlType = map[dtype.DType]struct{ tensor, file uint32 }{
 	dtype.F32: {0, 0}, dtype.F16: {1, 1}, dtype.BF16: {30, 32},
 }
 
-// ExportGGUF writes a file as llama.cpp reads it, without a tokenizer. Tensors of one
-// dimension are of f32, as llama.cpp wants them.
-func ExportGGUF(src Source, n *program.Names, path string, o Options) error {
+// ExportGGUF writes a file as llama.cpp reads it, with the tokenizer of the folder Options.Origin, if
+// there is one. HF are the names for transformers, which say how rope is stretched; they may be nil.
+// Tensors of one dimension, of routers and of positions are of f32, as llama.cpp wants them.
+func ExportGGUF(src Source, n, hf *program.Names, path string, o Options) (withTokens bool, err error) {
 	out, err := plan(src, n, o.DType)
 	if err != nil {
-		return err
+		return false, err
 	}
+	v, err := vocabOf(n, o.Origin)
+	if err != nil {
+		return false, err
+	}
+	return v != nil, writeGGUF(src, n, path, out, v, stretch(hf))
+}
+
+// vocabOf is the tokenizer of a folder, for as many tokens as the model has.
+func vocabOf(n *program.Names, dir string) (*vocab, error) {
+	size := 0
+	for _, k := range n.Keys {
+		if strings.HasSuffix(k.Names[0], ".vocab_size") {
+			size, _ = strconv.Atoi(k.Value) // else 0
+		}
+	}
+	if dir == "" || size == 0 {
+		return nil, nil
+	}
+	config, err := ReadConfig(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return readVocab(dir, config, size)
+}
+
+// floats are the ends of names of tensors that are of f32 whatever their dimensions.
+var floats = []string{".ffn_gate_inp.weight", "position_embd.weight"}
+
+func writeGGUF(src Source, n *program.Names, path string, out []safetensors.Tensor, v *vocab, rope []float64) error {
 	kind := dtype.F32
 	for i := range out {
-		if len(out[i].Shape) < 2 {
+		if len(out[i].Shape) < 2 || slices.ContainsFunc(floats, func(end string) bool { return strings.HasSuffix(out[i].Name, end) }) {
 			out[i].DType = dtype.F32
 		} else {
 			kind = out[i].DType
@@ -50,7 +86,11 @@ func ExportGGUF(src Source, n *program.Names, path string, o Options) error {
 			return fmt.Errorf("GGUF files have no elements of %s here; --dtype says another type", out[i].DType)
 		}
 	}
-	head, err := ggufHead(n, out, kind)
+	all := out
+	if rope != nil {
+		all = append(slices.Clone(out), safetensors.Tensor{Name: "rope_freqs.weight", DType: dtype.F32, Shape: []int64{int64(len(rope))}})
+	}
+	head, err := ggufHead(n, all, kind, v)
 	if err != nil {
 		return err
 	}
@@ -63,7 +103,14 @@ func ExportGGUF(src Source, n *program.Names, path string, o Options) error {
 		return err
 	}
 	for i := range out {
-		if err := ggufTensor(f, src, &n.Tensors[i], &out[i]); err != nil {
+		if err := ggufTensor(f, src, n, &n.Tensors[i], &out[i]); err != nil {
+			return err
+		}
+	}
+	if rope != nil {
+		data := make([]byte, 4*len(rope))
+		dtype.F32.Encode(data, rope)
+		if _, err := f.Write(append(data, make([]byte, padding(int64(len(data))))...)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +119,7 @@ func ExportGGUF(src Source, n *program.Names, path string, o Options) error {
 
 // ggufTensor writes the elements of a tensor and the zeros behind them. Its pieces are
 // put together in memory, unless there is one.
-func ggufTensor(w io.Writer, src Source, t *program.Named, as *safetensors.Tensor) error {
+func ggufTensor(w io.Writer, src Source, n *program.Names, t *program.Named, as *safetensors.Tensor) error {
 	data := make([]byte, as.Bytes())
 	err := pieces(src, t, as.DType, func(at safetensors.Slice, part []byte) error {
 		size := int64(as.DType.Size())
@@ -97,6 +144,14 @@ func ggufTensor(w io.Writer, src Source, t *program.Named, as *safetensors.Tenso
 	if err != nil {
 		return err
 	}
+	if n.PlusOne != "" && strings.HasSuffix(t.Name, n.PlusOne) {
+		x := make([]float64, len(data)/as.DType.Size())
+		as.DType.Decode(x, data)
+		for i := range x {
+			x[i]++
+		}
+		as.DType.Encode(data, x)
+	}
 	_, err = w.Write(append(data, make([]byte, padding(int64(len(data))))...))
 	return err
 }
@@ -104,7 +159,7 @@ func ggufTensor(w io.Writer, src Source, t *program.Named, as *safetensors.Tenso
 func padding(n int64) int64 { return (ggufAlign - n%ggufAlign) % ggufAlign }
 
 // ggufHead is what stands before the elements.
-func ggufHead(n *program.Names, out []safetensors.Tensor, kind dtype.DType) ([]byte, error) {
+func ggufHead(n *program.Names, out []safetensors.Tensor, kind dtype.DType, v *vocab) ([]byte, error) {
 	var meta []byte
 	count := uint64(0)
 	add := func(key string, kind uint32, v []byte) {
@@ -126,6 +181,9 @@ func ggufHead(n *program.Names, out []safetensors.Tensor, kind dtype.DType) ([]b
 		for _, name := range k.Names {
 			add(name, t, v)
 		}
+	}
+	if v != nil {
+		ggufVocab(v, add)
 	}
 	b := le.AppendUint32([]byte(ggufMagic), ggufVersion)
 	b = le.AppendUint64(le.AppendUint64(b, uint64(len(out))), count)

@@ -19,6 +19,7 @@ var ErrFit = errors.New("")
 // part is a piece of a tensor: where a parameter comes from.
 type part struct {
 	tensor string // as the file calls it
+	full   string // as the names do
 	piece  *program.Piece
 	at     safetensors.Slice // of the tensor
 }
@@ -43,9 +44,19 @@ func Import(f *Folder, n *program.Names, path string) error {
 		}
 		tensors = append(tensors, t)
 	}
+	for _, x := range f.apart {
+		tensors = append(tensors, safetensors.Tensor{Name: x.path, DType: dtype.F32, Shape: x.shape})
+	}
 	slices.SortFunc(tensors, func(a, b safetensors.Tensor) int { return strings.Compare(a.Name, b.Name) })
 	about := map[string]string{"producer": "ptc", "family": n.Family}
 	return safetensors.WriteFile(path, tensors, about, func(w *safetensors.Writer) error {
+		for _, x := range f.apart {
+			data := make([]byte, 4*len(x.x))
+			dtype.F32.Encode(data, x.x)
+			if err := w.WriteSlice(x.path, safetensors.Slice{}, data); err != nil {
+				return err
+			}
+		}
 		for _, t := range tensors {
 			for _, x := range parts[t.Name] {
 				if err := f.copy(w, x, t.DType.Size()); err != nil {
@@ -62,6 +73,11 @@ func (f *Folder) copy(w *safetensors.Writer, x part, size int) error {
 	src := make([]byte, elems(x.piece.Shape)*int64(size))
 	if err := f.at[x.tensor].ReadSlice(x.tensor, x.at, src); err != nil {
 		return err
+	}
+	if f.adapt != nil {
+		if err := f.adapt.change(x.full, x.at, src, f.dtypeOf(x.tensor), f.apart == nil); err != nil {
+			return err
+		}
 	}
 	dst := make([]byte, len(src))
 	view, order := inverse(x.piece)
@@ -109,7 +125,7 @@ func (f *Folder) match(n *program.Names) (map[string][]part, error) {
 				at.Offset[t.Over] = behind
 				behind += p.Shape[t.Over]
 			}
-			out[p.Param] = append(out[p.Param], part{name, p, at})
+			out[p.Param] = append(out[p.Param], part{name, t.Name, p, at})
 		}
 	}
 	if len(missing) > 0 {

@@ -17,27 +17,39 @@ func Merged(src Source, plan *program.Plan) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	axes := map[string][]string{}
+	m := &merged{src: src, adapters: adapters(p)}
+	for path := range m.adapters {
+		if src.Describe(path+program.AdapterDown) == nil {
+			delete(m.adapters, path)
+		}
+	}
+	return m, nil
+}
+
+// adapters are those of a plan, without repetitions, by the path of their parameter.
+func adapters(p *program.Plan) map[string]*adapter {
+	axes, shapes := map[string][]string{}, map[string][]int64{}
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		for _, t := range d.Tensors {
 			var names []string
+			var shape []int64
 			for _, a := range d.Buffers[t.Buffer].Axes {
-				names = append(names, a.Name)
+				names, shape = append(names, a.Name), append(shape, int64(a.Global))
 			}
-			axes[t.Path] = names
+			axes[t.Path], shapes[t.Path] = names, shape
 		}
 	}
-	m := &merged{src: src, adapters: map[string]*adapter{}}
+	out := map[string]*adapter{}
 	for path, base := range axes {
 		down, up := axes[path+program.AdapterDown], axes[path+program.AdapterUp]
 		rule := p.AdapterOf(path)
-		if rule == nil || down == nil || up == nil || src.Describe(path+program.AdapterDown) == nil {
+		if rule == nil || down == nil || up == nil {
 			continue
 		}
-		m.adapters[path] = &adapter{base, down, up, rule.Scale}
+		out[path] = &adapter{base: base, down: down, up: up, downShape: shapes[path+program.AdapterDown], upShape: shapes[path+program.AdapterUp], scale: rule.Scale}
 	}
-	return m, nil
+	return out
 }
 
 type merged struct {
@@ -47,10 +59,12 @@ type merged struct {
 	sum      []byte
 }
 
-// adapter is the names of the axes of a parameter and of the two parts of its adapter.
+// adapter is the names of the axes of a parameter and of the two parts of its adapter, and the
+// shapes of these.
 type adapter struct {
-	base, down, up []string
-	scale          float64
+	base, down, up     []string
+	downShape, upShape []int64
+	scale              float64
 }
 
 func (m *merged) Describe(path string) *safetensors.Tensor { return m.src.Describe(path) }
@@ -71,15 +85,15 @@ func (m *merged) ReadSlice(path string, s safetensors.Slice, dst []byte) error {
 
 // add sums a parameter and its adapter.
 func (m *merged) add(path string, a *adapter) error {
-	w, x, err := m.read(path, a.base)
+	w, x, err := readWhole(m.src, path, a.base)
 	if err != nil {
 		return err
 	}
-	down, d, err := m.read(path+program.AdapterDown, a.down)
+	down, d, err := readWhole(m.src, path+program.AdapterDown, a.down)
 	if err != nil {
 		return err
 	}
-	up, u, err := m.read(path+program.AdapterUp, a.up)
+	up, u, err := readWhole(m.src, path+program.AdapterUp, a.up)
 	if err != nil {
 		return err
 	}
@@ -122,9 +136,9 @@ func (m *merged) add(path string, a *adapter) error {
 	return nil
 }
 
-// read is a whole tensor, which must have the axes that the plan says.
-func (m *merged) read(path string, axes []string) (*safetensors.Tensor, []float64, error) {
-	t := m.src.Describe(path)
+// readWhole is a whole tensor, which must have the axes that the plan says.
+func readWhole(src Source, path string, axes []string) (*safetensors.Tensor, []float64, error) {
+	t := src.Describe(path)
 	if t == nil {
 		return nil, nil, fmt.Errorf("the parameter %s is missing: an adapter needs it", path)
 	}
@@ -132,7 +146,7 @@ func (m *merged) read(path string, axes []string) (*safetensors.Tensor, []float6
 		return nil, nil, fmt.Errorf("%s is %s%v, and the plan has it with the axes %s", path, t.DType.Safetensors(), t.Shape, strings.Join(axes, ", "))
 	}
 	raw := make([]byte, t.Bytes())
-	if err := m.src.ReadSlice(path, safetensors.Slice{}, raw); err != nil {
+	if err := src.ReadSlice(path, safetensors.Slice{}, raw); err != nil {
 		return nil, nil, err
 	}
 	x := make([]float64, len(raw)/t.DType.Size())

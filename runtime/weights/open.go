@@ -33,6 +33,8 @@ type Folder struct {
 	dir   string
 	files []*safetensors.File
 	at    map[string]*safetensors.File
+	adapt *Adapter // is added to the tensors; may be nil
+	apart []factor // of adapters that stay apart, by their paths
 }
 
 // Open opens the tensors in a folder.

@@ -3,6 +3,7 @@ package weights
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/rand"
 	"os"
 	"path/filepath"
@@ -327,8 +328,9 @@ func TestGGUF(t *testing.T) {
 	defer src.Close()
 	n := names()
 	n.Keys = []program.Key{{Names: []string{"a"}, Value: "7"}, {Names: []string{"b"}, Value: "0.5"}, {Names: []string{"c"}, Value: "true"}}
+	n.PlusOne = ".e0"
 	out := filepath.Join(dir, "m.gguf")
-	if err := ExportGGUF(src, n, out, Options{}); err != nil {
+	if _, err := ExportGGUF(src, n, nil, out, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(out)
@@ -343,6 +345,9 @@ func TestGGUF(t *testing.T) {
 	for i := range 5 {
 		if x := le.Uint32(b[len(b)-32+4*i:]); x != [5]uint32{0x3f800000, 0x40000000, 0x40400000, 0x40800000, 0x40a00000}[i] {
 			t.Errorf("element %d of e1 is %x", i, x)
+		}
+		if x := math.Float32frombits(le.Uint32(b[len(b)-64+4*i:])); x != float32(i+2) {
+			t.Errorf("element %d of e0, to which 1 is added, is %g", i, x)
 		}
 	}
 	// Before them is qk in f16, row-major: 36 bytes in 64.

@@ -56,8 +56,8 @@ var conversions = map[kernel.Elem]conversion{
 	},
 	kernel.BF16:   {(*function).widenBF16, (*function).narrowBF16},
 	kernel.F16:    {(*function).widenF16, (*function).narrowF16},
-	kernel.F8E4M3: eighth(kernel.F8E4M3, 7, 0x7f, 0x7f),
-	kernel.F8E5M2: eighth(kernel.F8E5M2, 15, 0x7c, 0x7f),
+	kernel.F8E4M3: float8(kernel.F8E4M3, 7, 0x7f, 0x7f),
+	kernel.F8E5M2: float8(kernel.F8E5M2, 15, 0x7c, 0x7f),
 }
 
 // widen turns what lies in memory as e into its register.

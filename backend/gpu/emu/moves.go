@@ -182,7 +182,7 @@ func decodeCvt(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	if err != nil {
 		return err
 	}
-	if f := eighths(to, from, parts[1:len(parts)-2]); f != nil {
+	if f := fp8(to, from, parts[1:len(parts)-2]); f != nil {
 		in.run = f
 		return d.registers(s, in, 1, map[bool]int{true: 1, false: 2}[from.two], from.bits)
 	}

@@ -100,7 +100,7 @@ func (w *warp) await(in *inst, parity bool) error {
 	}); err != nil {
 		return err
 	}
-	if done == 0 && !w.woken() && !w.gaveUp() {
+	if done == 0 && !w.woken() && !w.timedOut() {
 		w.sleep(first)
 		return nil
 	}
@@ -128,9 +128,8 @@ func (w *warp) await(in *inst, parity bool) error {
 	})
 }
 
-// gaveUp reports whether lanes do not wait now: at random times, and every second time if all
-// is as late as it may be.
-func (w *warp) gaveUp() bool {
+// timedOut reports whether this wait returns false early: at random, or every second time in Late mode.
+func (w *warp) timedOut() bool {
 	w.vain++
 	if w.b.d.Late {
 		return w.vain%2 == 1

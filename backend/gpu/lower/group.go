@@ -35,8 +35,8 @@ func (l *lowering) grouped(x product, m, n int) bool {
 
 // depth is how many steps a matrix instruction has of numbers that are narrower than f32.
 func (x product) depth() int {
-	if x.eighths() {
-		return eighthSteps
+	if x.fp8() {
+		return float8Steps
 	}
 	return groupSteps
 }
@@ -126,7 +126,7 @@ func (l *lowering) weights(x product) []*thread.Value {
 	v := x.o.Args[0]
 	groups := l.warps / groupWarps
 	m, over := l.size(x.dims[x.free[0]]), l.size(x.over[0])
-	if _, shared := l.placed[v]; shared || x.eighths() || v.Type.Dims[1] != x.over[0] || m < groups*groupRows {
+	if _, shared := l.placed[v]; shared || x.fp8() || v.Type.Dims[1] != x.over[0] || m < groups*groupRows {
 		return nil
 	}
 	at := layout.Groups(m, over, l.warps)

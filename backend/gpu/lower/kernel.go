@@ -19,6 +19,8 @@ type Kernel struct {
 	Blocks int64 // of the grid
 	Shared int   // bytes of dynamic shared memory
 	Maps   []Map // arguments behind the buffers
+	// Programs are what it was lowered from, one for each section.
+	Programs []*tile.Program
 }
 
 // Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
@@ -220,7 +222,7 @@ func (l *lowering) locate(ph *tile.Phase, n *thread.Value) {
 }
 
 // grouping enters the block of rows and columns that task n has, whose neighbours share as much of what they read
-// as fits beside each other: so many blocks of rows take turns, then columns, then come the next rows. It
+// as fits side by side: so many blocks of rows take turns, then columns, then come the next rows. It
 // gives what is left of n.
 func (l *lowering) grouping(rows, cols *tile.Range, group int64, n *thread.Value) *thread.Value {
 	plane := l.i32(rows.Blocks() * cols.Blocks())

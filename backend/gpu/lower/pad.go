@@ -32,7 +32,7 @@ const shortestSpan = 32
 // where there is nothing.
 func (l *lowering) pad(body *tile.Block) {
 	d := l.p.Schedule.Dot
-	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || d.K != 0 && d.K != groupSteps && d.K != eighthSteps {
+	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || d.K != 0 && d.K != groupSteps && d.K != float8Steps {
 		return
 	}
 	for _, o := range body.Ops {

@@ -22,7 +22,7 @@ type Target struct {
 	Async      bool // copies to shared memory that run by themselves
 	Tensor     bool // copies of blocks of tensors by one thread, and barriers that count their bytes
 	Clusters   bool // blocks that reach each other's shared memory
-	Eighths    bool // conversions and products of floats of eight bits
+	FP8        bool // conversions and products of floats of eight bits
 
 	Roof Roof
 }
@@ -49,7 +49,7 @@ type Roof struct {
 // all are the targets; the first is the default.
 var all = []Target{
 	{Name: "cuda:sm_90a", Arch: "sm_90a", PTX: "8.3", Processors: 132, Registers: 65536, Warps: 64, Shared: 227 << 10,
-		Dots: []Dot{MMA, WGMMA}, Async: true, Tensor: true, Clusters: true, Eighths: true,
+		Dots: []Dot{MMA, WGMMA}, Async: true, Tensor: true, Clusters: true, FP8: true,
 		// NVIDIA H200 Tensor Core GPU data sheet, SXM.
 		Roof: Roof{Device: "NVIDIA H200", Bytes: 4.8e12, F32: 67e12, TF32: 494.5e12, Half: 989.5e12, FP8: 1979e12}},
 	{Name: "cuda:sm_80", Arch: "sm_80", PTX: "8.3", Processors: 108, Registers: 65536, Warps: 64, Shared: 163 << 10,
@@ -57,7 +57,7 @@ var all = []Target{
 		// NVIDIA A100 80GB data sheet, SXM.
 		Roof: Roof{Device: "NVIDIA A100 80GB", Bytes: 2.039e12, F32: 19.5e12, TF32: 156e12, Half: 312e12}},
 	{Name: "cuda:sm_89", Arch: "sm_89", PTX: "8.3", Processors: 142, Registers: 65536, Warps: 48, Shared: 99 << 10,
-		Dots: []Dot{MMA}, Async: true, Eighths: true,
+		Dots: []Dot{MMA}, Async: true, FP8: true,
 		// NVIDIA L40S data sheet.
 		Roof: Roof{Device: "NVIDIA L40S", Bytes: 864e9, F32: 91.6e12, TF32: 183e12, Half: 362e12, FP8: 733e12}},
 }

@@ -292,7 +292,7 @@ func convert(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 // round is an f32 rounded to bf16, f16 or a float of eight bits, and back.
 func round(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
 	if s.Elem.DType().IsScaled() {
-		return b.inReg(b.widenEighths(s.Elem, b.narrowEighths(s.Elem, ptx.B16, s.Args), 1)[0])
+		return b.inReg(b.widenFloat8s(s.Elem, b.narrowFloat8s(s.Elem, ptx.B16, s.Args), 1)[0])
 	}
 	half := halfName(s.Elem)
 	h := b.pure(ptx.B16, "cvt.rn."+half+".f32", b.inReg(s.Args[0]))
@@ -304,7 +304,7 @@ func halfName(e kernel.Elem) string {
 	if e == kernel.BF16 {
 		return "bf16"
 	}
-	if x, ok := eighths[e]; ok {
+	if x, ok := fp8[e]; ok {
 		return x.name
 	}
 	return "f16"

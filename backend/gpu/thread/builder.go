@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -19,19 +20,20 @@ type Builder struct {
 	of              map[*Value]ptx.Operand // where values are: a register, or a number
 	next            [ptx.B64 + 1]int       // registers in use, by class
 	labels          int
-	known           []map[string]ptx.Operand // results of pure instructions, by block of code
-	shared          int                      // bytes of dynamic shared memory so far
-	overlaid        int                      // and of what ended
-	party           int                      // threads that wait for each other; 0 is all
-	near            bool                     // exponentials are the hardware's
-	eighths         bool                     // conversions and products of floats of eight bits are the hardware's
+	known           []map[string]ptx.Reg // results of pure instructions, by block of code
+	key             []byte               // of the instruction that is looked for
+	shared          int                  // bytes of dynamic shared memory so far
+	overlaid        int                  // and of what ended
+	party           int                  // threads that wait for each other; 0 is all
+	near            bool                 // exponentials are the hardware's
+	fp8             bool                 // conversions and products of floats of eight bits are the hardware's
 	err             error
 }
 
 // New begins an entry of so many threads.
 func New(name string, threads int) *Builder {
 	b := &Builder{entry: &ptx.Entry{Name: name, Threads: threads, Dynamic: true}, of: map[*Value]ptx.Operand{},
-		known: []map[string]ptx.Operand{{}}}
+		known: []map[string]ptx.Reg{{}}}
 	b.Builder = kernel.Stream(b.stmt, b.If)
 	return b
 }
@@ -108,22 +110,35 @@ var moves = map[ptx.Class]string{ptx.B32: "mov.b32", ptx.B64: "mov.b64", ptx.B16
 
 // pure is the result of an instruction that depends on its operands alone.
 func (b *Builder) pure(c ptx.Class, name string, args ...ptx.Operand) ptx.Operand {
-	s := ptx.Stmt{Op: name, Args: args}
-	key := s.String()
+	b.key = appendOperands(append(append(b.key[:0], name...), 0), args)
 	for i := len(b.known) - 1; i >= 0; i-- {
-		if o, ok := b.known[i][key]; ok {
-			return o
+		if r, ok := b.known[i][string(b.key)]; ok {
+			return ptx.R(r)
 		}
 	}
-	to := ptx.R(b.reg(c))
-	b.op(name, append([]ptx.Operand{to}, args...)...)
-	b.known[len(b.known)-1][key] = to
-	return to
+	to := b.reg(c)
+	b.known[len(b.known)-1][string(b.key)] = to
+	b.op(name, append([]ptx.Operand{ptx.R(to)}, args...)...)
+	return ptx.R(to)
+}
+
+// appendOperands appends what no other operands have.
+func appendOperands(key []byte, args []ptx.Operand) []byte {
+	for i := range args {
+		a := &args[i]
+		key = append(key, byte(a.Kind), byte(a.Reg.Class))
+		key = binary.AppendVarint(binary.AppendUvarint(key, uint64(a.Reg.N)), a.Imm)
+		key = append(append(key, a.Symbol...), 0)
+		if a.Vec != nil {
+			key = appendOperands(binary.AppendUvarint(key, uint64(len(a.Vec))), a.Vec)
+		}
+	}
+	return key
 }
 
 // within makes a block of code: what it computes is not known behind it.
 func (b *Builder) within(body func()) {
-	b.known = append(b.known, map[string]ptx.Operand{})
+	b.known = append(b.known, map[string]ptx.Reg{})
 	body()
 	b.known = b.known[:len(b.known)-1]
 }
@@ -172,7 +187,7 @@ func (b *Builder) String() string {
 // known for a long time takes registers all that time.
 func (b *Builder) Anew(body func()) {
 	known := b.known
-	b.known = []map[string]ptx.Operand{{}}
+	b.known = []map[string]ptx.Reg{{}}
 	body()
 	b.known = known
 }

@@ -53,8 +53,8 @@ func (b *Builder) Sums(vs []*Value) []*Value {
 // registers of [Builder.Sums] or of a loop, which nothing else touches until [Builder.AwaitProducts] says so.
 func (b *Builder) MultiplyGroup(e, f kernel.Elem, x []*Value, rows, cols Matrix, sums []*Value) {
 	n := 2 * len(sums)
-	eighths := e.DType().IsScaled()
-	if !e.IsNarrow() || e != f && !b.mixed(e, f) || eighths && (x != nil || rows.Rows || cols.Rows || !b.eighths) || n < 8 || n > 256 || n%8 != 0 || x != nil && len(x) != 4 {
+	fp8 := e.DType().IsScaled()
+	if !e.IsNarrow() || e != f && !b.mixed(e, f) || fp8 && (x != nil || rows.Rows || cols.Rows || !b.fp8) || n < 8 || n > 256 || n%8 != 0 || x != nil && len(x) != 4 {
 		b.fail(fmt.Errorf("a product of a warpgroup of %s, of %d registers on top of %d", e, len(x), len(sums)))
 		return
 	}
@@ -84,7 +84,7 @@ func (b *Builder) MultiplyGroup(e, f kernel.Elem, x []*Value, rows, cols Matrix,
 	}
 	args = append(args, b.descriptor(cols), add, ptx.Imm(1), ptx.Imm(1))
 	steps := 32
-	if !eighths {
+	if !fp8 {
 		steps = 16
 		args = append(args, append(signs, number(cols.Rows))...)
 	}

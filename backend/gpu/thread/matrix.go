@@ -30,7 +30,7 @@ func (b *Builder) LoadMatrix(s Shared, n int, trans bool) []*Value {
 // [Builder.LoadMatrix] gives them: of x numbers e, of y numbers f, which differ at most if they have 8 bits. Those of
 // f32 are rounded as [Builder.Tensor32] does.
 func (b *Builder) Multiply(e, f kernel.Elem, x, y, sums []*Value) []*Value {
-	if !e.IsNarrow() && e != kernel.F32 || e != f && !b.mixed(e, f) || e.DType().IsScaled() && !b.eighths || len(x) != 4 || len(y) != 2 || len(sums) != 4 {
+	if !e.IsNarrow() && e != kernel.F32 || e != f && !b.mixed(e, f) || e.DType().IsScaled() && !b.fp8 || len(x) != 4 || len(y) != 2 || len(sums) != 4 {
 		b.fail(fmt.Errorf("a product of %s in %d and %d registers on top of %d", e, len(x), len(y), len(sums)))
 		return sums
 	}

@@ -159,7 +159,7 @@ func (b *Builder) unpack(e kernel.Elem, r ptx.Operand, each int) []*Value {
 	half := halfName(e)
 	switch {
 	case e.DType().IsScaled():
-		return b.widenEighths(e, r, each)
+		return b.widenFloat8s(e, r, each)
 	case e == kernel.BF16 && each == 2: // a shift and a mask, where moves of halves are two instructions
 		return []*Value{b.value(kernel.F32, b.pure(ptx.B32, "shl.b32", r, ptx.Imm(16))),
 			b.value(kernel.F32, b.pure(ptx.B32, "and.b32", r, ptx.Imm(-65536)))}
@@ -207,7 +207,7 @@ func (b *Builder) pack(e kernel.Elem, c ptx.Class, vs []*Value) ptx.Operand {
 	half := halfName(e)
 	switch {
 	case e.DType().IsScaled():
-		return b.narrowEighths(e, c, vs)
+		return b.narrowFloat8s(e, c, vs)
 	case e.IsNarrow() && len(vs) == 2:
 		return b.pure(ptx.B32, "cvt.rn."+half+"x2.f32", b.inReg(vs[1]), b.inReg(vs[0]))
 	case e.IsNarrow():

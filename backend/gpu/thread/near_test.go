@@ -51,6 +51,6 @@ func TestNear(t *testing.T) {
 		}
 	}
 	if beside < n/2 {
-		t.Errorf("%d of %d are beside the nearest number: the emulator does not err", beside, n)
+		t.Errorf("%d of %d differ from the nearest number: the emulator does not err", beside, n)
 	}
 }

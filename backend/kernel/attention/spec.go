@@ -18,7 +18,7 @@ type Spec struct {
 	Outer []int64
 	// Inner are loops of problems as well, over which Outs of OverAll are summed.
 	Inner []int64
-	// Groups are loops of rows beside Rows: what meets the same keys.
+	// Groups are loops of rows besides Rows: what meets the same keys.
 	Groups     []int64
 	Rows, Keys int64
 
@@ -29,7 +29,7 @@ type Spec struct {
 	// Top: the largest score of a row is sought, and Score called. Sum: so is the sum
 	// of the exponentials.
 	Top, Sum bool
-	// Keep: Weights needs the results of Into beside the score.
+	// Keep: Weights needs the results of Into next to the score.
 	Keep bool
 
 	// Begin makes the builder for a kernel of so many tasks, with the buffers of
@@ -68,7 +68,7 @@ type Lanes struct {
 
 // Operand is a matrix of rows, or of keys, by columns.
 type Operand struct {
-	Subs []int64 // loops of columns beside Cols
+	Subs []int64 // loops of columns besides Cols
 	Cols int64
 	// Load is a vector of elements (f32) along an axis, from position at on; lanes
 	// that do not exist are zero.

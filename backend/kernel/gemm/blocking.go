@@ -81,7 +81,7 @@ const fewRows = 16
 // vecs vectors of the right operand and what else a step needs. It returns vecs and the
 // most rows that there is room for. Two vectors need more loads than four where both have
 // the same number of sums, and fewer stores while the left operand is packed: they are
-// for few columns, long vectors and few rows, and for pairs of bf16, beside which packing
+// for few columns, long vectors and few rows, and for pairs of bf16, compared with which packing
 // weighs twice as much.
 func (p *blocking) registerTile(s *Spec, m kernel.Machine) (vecs, rows int64) {
 	vecs = 2
@@ -182,7 +182,7 @@ func (p *blocking) panelsAtOnce(s *Spec, m kernel.Machine) {
 }
 
 // A task has at least minWork multiply-adds, if there is another way: those of some
-// 20 µs, beside which claiming and waiting for a task is little. It has more than
+// 20 µs, compared with which claiming and waiting for a task is little. It has more than
 // maxWork only if there are manyTasks already.
 const (
 	minWork   = 1 << 19
@@ -269,7 +269,7 @@ const (
 )
 
 // narrowCost is what each row of a right operand that is read in place costs
-// beside its elements.
+// next to its elements.
 const narrowCost = 32
 
 // teamSizes are the numbers of threads that a product is cut for. How many there

@@ -8,7 +8,7 @@ import (
 )
 
 // Past is what a propagation chose for each operation. One of the same function with the same
-// arguments, by the same policies and others beside them, chooses the same wherever operands
+// arguments, by the same policies and others in addition, chooses the same wherever operands
 // are in the same states, for the same reasons, and no other policy speaks about the operation.
 type Past struct {
 	ops      []chosen // by the place of an operation

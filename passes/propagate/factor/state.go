@@ -29,9 +29,9 @@ func (m Mesh) Shards(over []string) int {
 	return n
 }
 
-// Fits reports whether axis a divides into the shards of one more mesh axis.
-func (m Mesh) Fits(a ir.Axis, more string) bool {
-	return a.Size%(m.Shards(a.Mesh)*m.Size(more)) == 0
+// Fits reports whether axis a divides into the shards of these mesh axes, too.
+func (m Mesh) Fits(a ir.Axis, more ...string) bool {
+	return a.Size%(m.Shards(a.Mesh)*m.Shards(more)) == 0
 }
 
 // Sorted is these mesh axes in the order of the mesh.

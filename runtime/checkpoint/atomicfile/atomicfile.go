@@ -14,7 +14,7 @@ import (
 	"ptc/internal/regular"
 )
 
-// File is a temporary file, most often beside its destination.
+// File is a temporary file, most often next to its destination.
 type File struct {
 	*os.File
 	path string // as the caller gave it, for errors

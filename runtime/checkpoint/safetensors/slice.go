@@ -24,6 +24,54 @@ func (s Slice) check(t *Tensor, bytes int64) (Slice, error) {
 	return s, nil
 }
 
+// Within gives the slice with all its bounds: an error where it is not in the tensor, or takes another number of
+// bytes.
+func (s Slice) Within(t *Tensor, bytes int64) (Slice, error) { return s.check(t, bytes) }
+
+// And is what two slices with bounds share, and whether that is anything.
+func (s Slice) And(o Slice) (Slice, bool) {
+	both := s.clone()
+	for i := range s.Extent {
+		lo := max(s.Offset[i], o.Offset[i])
+		hi := min(s.Offset[i]+s.Extent[i], o.Offset[i]+o.Extent[i])
+		if hi <= lo {
+			return Slice{}, false
+		}
+		both.Offset[i], both.Extent[i] = lo, hi-lo
+	}
+	return both, true
+}
+
+// From is the slice as one of a tensor whose first element is at that place.
+func (s Slice) From(origin []int64) Slice {
+	out := s.clone()
+	for i, x := range origin {
+		out.Offset[i] -= x
+	}
+	return out
+}
+
+// Elems is the number of elements of a slice with bounds.
+func (s Slice) Elems() int64 {
+	n := int64(1)
+	for _, x := range s.Extent {
+		n *= x
+	}
+	return n
+}
+
+// Place copies the bytes of a slice to their place in those of all of a tensor.
+func (s Slice) Place(t *Tensor, whole, src []byte) error {
+	s, err := s.check(t, int64(len(src)))
+	if err != nil {
+		return err
+	}
+	return s.runs(t, func(global, local, n int64) error {
+		copy(whole[global:global+n], src[local:local+n])
+		return nil
+	})
+}
+
 // Copy copies the slice of a tensor out of the bytes of all of it.
 func (s Slice) Copy(t *Tensor, dst, whole []byte) error {
 	s, err := s.check(t, int64(len(dst)))

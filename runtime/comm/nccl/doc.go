@@ -8,7 +8,7 @@
 // In come operations on memories that are device.Located. Out come calls that are device.Enqueued:
 // the engine starts and waits for them in its own stream, and the host waits for none.
 //
-//	engine's stream   kernels ── ready ─────────── kernels beside it ── waits for end ── kernels
+//	engine's stream   kernels ── ready ─────────── concurrent kernels ── waits for end ── kernels
 //	a lane's stream              └ waits ── pack ── collective ── unpack ── end ┘
 //
 // A lane is a communicator and a stream of its own: one for each list of mesh axes, and one, or a few, for
@@ -23,7 +23,7 @@
 // since members of a lane may wait for one another there, too; what the libraries of all devices can do is
 // asked once, by Over. How far they are, the graph writes to marks.
 //
-//	kernels ─┬─ kernels beside it ──────────────┬─ kernels
+//	kernels ─┬─ concurrent kernels ──────────────┬─ kernels
 //	         └─ pack ── collective ── unpack ───┘
 //
 // Memory of the arena and of lanes is the library's own where it registers any, and is registered with each

@@ -289,7 +289,7 @@ func randomTrials(r *rank, seed uint64, names []string, exact bool) error {
 	return r.On(func() error { return r.cu("cuGraphExecDestroy", exec) })
 }
 
-// inGraph launches a graph of all trials, in which lanes go on beside one another, and makes it first.
+// inGraph launches a graph of all trials, in which lanes go on concurrently, and makes it first.
 func (r *rank) inGraph(trials []*trial, exec *uintptr) error {
 	var calls []device.Enqueued
 	for _, t := range trials {

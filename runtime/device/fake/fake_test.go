@@ -138,12 +138,12 @@ func TestCarelessRuntime(t *testing.T) {
 				}
 				return unlessNumber(x)
 			},
-			"memory is read beside a program": func(e device.Engine, p device.Program) error {
+			"memory is read during a program": func(e device.Engine, p device.Program) error {
 				p.Launch()
 				err := e.Memory("").CopyOut(make([]byte, 4), 0)
 				return errors.Join(err, p.Wait())
 			},
-			"memory is written beside a program": func(e device.Engine, p device.Program) error {
+			"memory is written during a program": func(e device.Engine, p device.Program) error {
 				p.Launch()
 				err := e.Memory("").CopyIn(64, make([]byte, 4))
 				return errors.Join(err, p.Wait())

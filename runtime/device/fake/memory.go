@@ -95,7 +95,7 @@ func (m *memory) usable(at, n int64, write bool) error {
 	case at < 0 || at+n > m.Size():
 		return fmt.Errorf("fake: bytes [%d, %d) of %d are %s", at, at+n, m.Size(), what)
 	case m.e.launched:
-		return fmt.Errorf("fake: memory is %s beside a program that is launched", what)
+		return fmt.Errorf("fake: memory is %s during a program that is launched", what)
 	}
 	p := place{m, at, n}
 	for _, f := range m.e.flights {

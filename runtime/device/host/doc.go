@@ -11,7 +11,7 @@
 //	                                      ╰ the device's goroutine for transfers ╯
 //
 // A launch runs on the caller's goroutine and has ended when it returns. What a
-// program starts runs beside it: transfers on a goroutine of the device, and
+// program starts runs concurrently with it: transfers on a goroutine of the device, and
 // communication as its transport does it.
 //
 // The invariants: on native code Launch, Wait, Step and Stop do not allocate;

@@ -54,7 +54,7 @@ type engine struct {
 	memories map[string]device.Memory
 	arena    []byte // the device's own memory
 	kernels  Kernels
-	mover    *mover // nil: nothing is copied between memories beside kernels
+	mover    *mover // nil: nothing is copied between memories concurrently with kernels
 }
 
 func (e *engine) open(load Loader) (err error) {

@@ -67,7 +67,7 @@ type number interface {
 }
 
 // block is how many elements are combined at a time: two blocks of f64 stay in
-// the first-level cache beside the sources.
+// the first-level cache together with the sources.
 const block = 512
 
 // view is the elements of a buffer.

@@ -7,31 +7,31 @@ import (
 	"ptc/backend/kernel"
 )
 
-// eighth is a float of eight bits: what instructions call it, the bias of its exponent, the bits of an f32's significand
+// float8 is a float of eight bits: what instructions call it, the bias of its exponent, the bits of an f32's significand
 // that it has not, its first code that is not finite, and that of NaN.
-type eighth struct {
+type float8 struct {
 	name                     string
 	bias, drop, special, nan int64
 }
 
-var eighths = map[kernel.Elem]eighth{
+var fp8 = map[kernel.Elem]float8{
 	kernel.F8E4M3: {"e4m3", 7, 20, 0x7f, 0x7f},
 	kernel.F8E5M2: {"e5m2", 15, 21, 0x7c, 0x7f},
 }
 
-// Eighths says that the device converts and multiplies floats of eight bits, as those of sm_89 and sm_90 do ("PTX ISA",
+// FP8 says that the device converts and multiplies floats of eight bits, as those of sm_89 and sm_90 do ("PTX ISA",
 // cvt and mma). Without it they are converted by arithmetic on their bits.
-func (b *Builder) Eighths() { b.eighths = true }
+func (b *Builder) FP8() { b.fp8 = true }
 
-// widenEighths is the f32 of as many elements e as a register has, 1, 2 or 4.
-func (b *Builder) widenEighths(e kernel.Elem, r ptx.Operand, each int) []*Value {
-	if !b.eighths {
+// widenFloat8s is the f32 of as many elements e as a register has, 1, 2 or 4.
+func (b *Builder) widenFloat8s(e kernel.Elem, r ptx.Operand, each int) []*Value {
+	if !b.fp8 {
 		if r.Reg.Class == ptx.B16 {
 			r = b.pure(ptx.B32, "cvt.u32.u16", r)
 		}
 		out := make([]*Value, each)
 		for i := range out {
-			out[i] = b.widenEighth(e, b.LShr(b.value(kernel.I32, r), b.whole(int64(8*i))))
+			out[i] = b.widenFloat8(e, b.LShr(b.value(kernel.I32, r), b.whole(int64(8*i))))
 		}
 		return out
 	}
@@ -46,19 +46,19 @@ func (b *Builder) widenEighths(e kernel.Elem, r ptx.Operand, each int) []*Value 
 	}
 	var out []*Value
 	for _, p := range pairs {
-		for _, h := range halves(b.pure(ptx.B32, "cvt.rn.f16x2."+eighths[e].name+"x2", p)) {
+		for _, h := range halves(b.pure(ptx.B32, "cvt.rn.f16x2."+fp8[e].name+"x2", p)) {
 			out = append(out, b.value(kernel.F32, b.widen("f16", h)))
 		}
 	}
 	return out[:each]
 }
 
-// narrowEighths is 1, 2 or 4 elements e in a register of that class, rounded to the nearest, and no further than to the
+// narrowFloat8s is 1, 2 or 4 elements e in a register of that class, rounded to the nearest, and no further than to the
 // largest.
-func (b *Builder) narrowEighths(e kernel.Elem, c ptx.Class, vs []*Value) ptx.Operand {
-	if b.eighths {
+func (b *Builder) narrowFloat8s(e kernel.Elem, c ptx.Class, vs []*Value) ptx.Operand {
+	if b.fp8 {
 		pair := func(low, high ptx.Operand) ptx.Operand {
-			return b.pure(ptx.B16, "cvt.rn.satfinite."+eighths[e].name+"x2.f32", high, low)
+			return b.pure(ptx.B16, "cvt.rn.satfinite."+fp8[e].name+"x2.f32", high, low)
 		}
 		switch len(vs) {
 		case 1:
@@ -71,7 +71,7 @@ func (b *Builder) narrowEighths(e kernel.Elem, c ptx.Class, vs []*Value) ptx.Ope
 	}
 	var all *Value
 	for i, v := range vs {
-		x := b.Shl(b.narrowEighth(e, v), b.whole(int64(8*i)))
+		x := b.Shl(b.narrowFloat8(e, v), b.whole(int64(8*i)))
 		if all == nil {
 			all = x
 		} else {
@@ -86,10 +86,10 @@ func (b *Builder) narrowEighths(e kernel.Elem, c ptx.Class, vs []*Value) ptx.Ope
 
 func (b *Builder) whole(n int64) *Value { return b.ConstInt(kernel.Scalar(kernel.I32), n) }
 
-// widenEighth takes the element in the low bits of w: exponent and significand moved to their places in an f32 are
+// widenFloat8 takes the element in the low bits of w: exponent and significand moved to their places in an f32 are
 // 2^(bias-127) of it, for subnormal numbers too. Infinities and NaN need the full exponent.
-func (b *Builder) widenEighth(e kernel.Elem, w *Value) *Value {
-	x := eighths[e]
+func (b *Builder) widenFloat8(e kernel.Elem, w *Value) *Value {
+	x := fp8[e]
 	magnitude := b.And(w, b.whole(0x7f))
 	small := b.Bitcast(b.Shl(magnitude, b.whole(x.drop)), kernel.F32)
 	bits := b.Bitcast(b.Mul(small, b.Const(kernel.Scalar(kernel.F32), math.Ldexp(1, int(127-x.bias)))), kernel.I32)
@@ -98,10 +98,10 @@ func (b *Builder) widenEighth(e kernel.Elem, w *Value) *Value {
 	return b.Bitcast(b.Or(full, sign), kernel.F32)
 }
 
-// narrowEighth is the bits of v: normal ones on the bits, subnormal ones by the sum with a number whose last place is
+// narrowFloat8 is the bits of v: normal ones on the bits, subnormal ones by the sum with a number whose last place is
 // the smallest of e.
-func (b *Builder) narrowEighth(e kernel.Elem, v *Value) *Value {
-	x := eighths[e]
+func (b *Builder) narrowFloat8(e kernel.Elem, v *Value) *Value {
+	x := fp8[e]
 	bits := b.Bitcast(v, kernel.I32)
 	magnitude := b.And(bits, b.whole(0x7fffffff))
 	odd := b.And(b.LShr(magnitude, b.whole(x.drop)), b.whole(1))

@@ -9,10 +9,10 @@ import (
 	"ptc/backend/kernel"
 )
 
-// eighths is a kernel that widens every code of e, narrows n numbers in vectors of lanes,
+// fp8 is a kernel that widens every code of e, narrows n numbers in vectors of lanes,
 // and rounds them in registers.
-func eighths(t *testing.T, e kernel.Elem, lanes int, n int64) *kernel.Kernel {
-	b := kernel.New("eighth", 1)
+func fp8(t *testing.T, e kernel.Elem, lanes int, n int64) *kernel.Kernel {
+	b := kernel.New("float8", 1)
 	in, wide := b.Arg("in", e, 256, kernel.Read), b.Arg("wide", kernel.F32, 256, kernel.Write)
 	from, out := b.Arg("from", kernel.F32, n, kernel.Read), b.Arg("out", e, n, kernel.Write)
 	round := b.Arg("round", kernel.F32, n, kernel.Write)
@@ -25,10 +25,10 @@ func eighths(t *testing.T, e kernel.Elem, lanes int, n int64) *kernel.Kernel {
 	return build(t, b)
 }
 
-// TestEighths converts every float of one byte to f32, and numbers around each of them
+// TestFloat8 converts every float of one byte to f32, and numbers around each of them
 // and their ties back, on each target that this host runs, as internal/dtype does,
 // which is tested against the definition.
-func TestEighths(t *testing.T) {
+func TestFloat8(t *testing.T) {
 	all, runnable := targets(t)
 	in := make([]byte, 256)
 	for i := range in {
@@ -52,7 +52,7 @@ func TestEighths(t *testing.T) {
 		}
 		for _, tgt := range all {
 			for _, lanes := range []int{16, 8, 4, 1} {
-				k := eighths(t, e, lanes, int64(len(xs)))
+				k := fp8(t, e, lanes, int64(len(xs)))
 				obj := compile(t, tgt, k)
 				if !contains(runnable, tgt.Name) {
 					continue

@@ -15,8 +15,8 @@ var (
 	e5m2 = format8{mantissa: 2, bias: 15, largest: 0x7b, nan: 0x7f}
 )
 
-// eighth is the codec of a float of one byte: there are so few that a table widens.
-func eighth(f format8) codec {
+// float8 is the codec of a float of one byte: there are so few that a table widens.
+func float8(f format8) codec {
 	table := [256]float32{}
 	for i := range table {
 		table[i] = f.from(uint32(i))

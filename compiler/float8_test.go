@@ -35,11 +35,11 @@ func lossesOf(t *testing.T, p *program.Plan) []float64 {
 	return out
 }
 
-// TestLayoutsOfEighths: the scale of an operand is of all of it, wherever its shards are, so that all layouts round
+// TestLayoutsOfFloat8: the scale of an operand is of all of it, wherever its shards are, so that all layouts round
 // the same numbers by the same unit: losses differ as sums do that are added in another order, a few of which are
 // rounded to the next number of eight bits. Microbatches have scales of their own, so that there the losses only stay
 // together.
-func TestLayoutsOfEighths(t *testing.T) {
+func TestLayoutsOfFloat8(t *testing.T) {
 	for _, l := range []struct {
 		spec, set string
 		tolerance float64
@@ -59,16 +59,16 @@ func TestLayoutsOfEighths(t *testing.T) {
 	}
 }
 
-// TestEighthsTrainLikeBF16 compares losses along a run with linear products of eight bits with those in bf16.
-func TestEighthsTrainLikeBF16(t *testing.T) {
+// TestFloat8TrainsLikeBF16 compares losses along a run with linear products of eight bits with those in bf16.
+func TestFloat8TrainsLikeBF16(t *testing.T) {
 	if best(t) == "ref" {
-		t.Skip("PTC_LLVM=none: the reference would need minutes; TestLayoutsOfEighths trains there")
+		t.Skip("PTC_LLVM=none: the reference would need minutes; TestLayoutsOfFloat8 trains there")
 	}
-	half, eighth := gpt(t, "compute = bf16"), gpt(t, "compute = bf16  products = f8")
+	half, float8 := gpt(t, "compute = bf16"), gpt(t, "compute = bf16  products = f8")
 	first := math.Inf(1)
 	for _, steps := range []int64{1, 40, 80} {
 		var got [2]train.Summary
-		for i, p := range []*program.Plan{half, eighth} {
+		for i, p := range []*program.Plan{half, float8} {
 			s, err := train.Run(context.Background(), p, train.Options{Steps: steps})
 			if err != nil {
 				t.Fatal(err)
@@ -87,8 +87,8 @@ func TestEighthsTrainLikeBF16(t *testing.T) {
 	}
 }
 
-// TestEighthsOfZeros: weights that are all zero, and gradients that therefore are, have a scale.
-func TestEighthsOfZeros(t *testing.T) {
+// TestFloat8OfZeros: weights that are all zero, and gradients that therefore are, have a scale.
+func TestFloat8OfZeros(t *testing.T) {
 	const src = `import std.nn
 import std.optim
 import std.data

@@ -10,9 +10,9 @@ import (
 	"ptc/backend/kernel"
 )
 
-// TestEighths: every float of eight bits is read, and numbers around each and their ties are rounded and stored, as
+// TestFloat8: every float of eight bits is read, and numbers around each and their ties are rounded and stored, as
 // internal/dtype has it, by instructions and by arithmetic on bits, as many at a time as an access has.
-func TestEighths(t *testing.T) {
+func TestFloat8(t *testing.T) {
 	const n = 2048
 	for _, e := range []kernel.Elem{kernel.F8E4M3, kernel.F8E5M2} {
 		d := e.DType()
@@ -35,7 +35,7 @@ func TestEighths(t *testing.T) {
 			for _, each := range []int{1, 2, 4, 8, 16} {
 				b := New("k", 32)
 				if hardware {
-					b.Eighths()
+					b.FP8()
 				}
 				from, to, in, out := b.Param("from", e), b.Param("to", kernel.F32), b.Param("in", kernel.F32), b.Param("out", e)
 				thread := b.Value(kernel.Of(b.Convert(b.Special(Block), kernel.I64)).Mul(32).Add(kernel.Of(b.Convert(b.Special(Thread), kernel.I64))))

@@ -8,9 +8,9 @@ import (
 	"ptc/backend/nest"
 )
 
-// TestEighthProducts: products of floats of eight bits, of both kinds, in every order of axes, with tails, batches and
+// TestFloat8Products: products of floats of eight bits, of both kinds, in every order of axes, with tails, batches and
 // operands that are computed: by instructions of warps and of warpgroups, and where a device has none, as bf16.
-func TestEighthProducts(t *testing.T) {
+func TestFloat8Products(t *testing.T) {
 	r := rand.New(rand.NewSource(5))
 	pick := func(of ...int) int { return of[r.Intn(len(of))] }
 	types := []string{"f8e4m3", "f8e5m2"}
@@ -22,9 +22,9 @@ func TestEighthProducts(t *testing.T) {
 		want, none := "mma.sync.aligned.m16n8k32", "cvt.f32.bf16"
 		switch i % 3 {
 		case 0:
-			p.on, p.has = nest.GPU{Eighths: true}, []Feature{Eighths}
+			p.on, p.has = nest.GPU{FP8: true}, []Feature{FP8}
 		case 1:
-			p.on, p.has = nest.GPU{Eighths: true, Groups: true, Tensor: i%2 == 0, Clusters: i%4 < 2, Processors: 132}, []Feature{Eighths}
+			p.on, p.has = nest.GPU{FP8: true, Groups: true, Tensor: i%2 == 0, Clusters: i%4 < 2, Processors: 132}, []Feature{FP8}
 			want = "wgmma.mma_async"
 		case 2:
 			want, none = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16", "cvt.rn.satfinite"

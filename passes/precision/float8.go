@@ -9,15 +9,15 @@ import (
 // scale of a tensor of zeros is finite: its square is still a normal number of f32.
 const least = 0x1p-60
 
-// eighth is a tensor in a float of eight bits, and what its elements are multiples of.
-type eighth struct{ x, unit *ir.Value }
+// float8 is a tensor in a float of eight bits, and what its elements are multiples of.
+type float8 struct{ x, unit *ir.Value }
 
 // product computes contraction o of operands in eight bits, each with one scale, as of the
 // current values (Micikevicius et al., section 3.1, with the scale of this step rather than
 // of those before, as Transformer Engine's Float8CurrentScaling and torchao's tensorwise
 // dynamic scaling do it): sums are f32, and so are the two products by the units.
 func (l *lowering) product(o *ir.Op) (wide bool) {
-	a, b := l.eighth(o.Args[0]), l.eighth(o.Args[1])
+	a, b := l.float8(o.Args[0]), l.float8(o.Args[1])
 	res, err := l.b.TryEmit(o.Name, []*ir.Value{a.x, b.x}, o.Attrs.With("to", ir.Name(ir.F32.String())))
 	if err != nil {
 		panic("precision: " + o.Name + ": " + err.Error())
@@ -49,10 +49,10 @@ func (l *lowering) largest(x *ir.Value) *ir.Value {
 	return x
 }
 
-// eighth is the old value v in eight bits. As a cast it is made where it is first needed,
+// float8 is the old value v in eight bits. As a cast it is made where it is first needed,
 // and shared: see castKey. What is computed is stored in the compute dtype first, and not
 // once more in f32: the maximum must be known before the first element is rounded.
-func (l *lowering) eighth(v *ir.Value) eighth {
+func (l *lowering) float8(v *ir.Value) float8 {
 	k := l.key(v, l.eights.format(v))
 	if e, ok := l.made[k]; ok {
 		return e
@@ -65,7 +65,7 @@ func (l *lowering) eighth(v *ir.Value) eighth {
 	top := l.largest(l.b.Emit(op.Abs, nil, x))
 	top = l.b.Emit(op.Max, nil, top, l.b.Const(ir.F32, least))
 	largest := l.b.Const(ir.F32, k.d.Max())
-	e := eighth{unit: l.b.Div(top, largest)}
+	e := float8{unit: l.b.Div(top, largest)}
 	e.x = l.b.Cast(l.b.Mul(x, l.b.Div(largest, top)), k.d)
 	l.made[k] = e
 	return e

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// eighths is a conversion of two numbers of 8 bits each, cvt.rn.f16x2.{e4m3x2,e5m2x2} or
+// fp8 is a conversion of two numbers of 8 bits each, cvt.rn.f16x2.{e4m3x2,e5m2x2} or
 // cvt.rn.satfinite.{e4m3x2,e5m2x2}.f32, whose first operand is the upper one ("PTX ISA", 9.7.9.21); nil for others.
-func eighths(to, from numType, how []string) func(w *warp, in *inst) error {
+func fp8(to, from numType, how []string) func(w *warp, in *inst) error {
 	narrow := func(t numType) bool { return t.half == "e4m3" || t.half == "e5m2" }
 	switch {
 	case narrow(from) && to.half == "f16" && to.two && slices.Equal(how, []string{"rn"}):

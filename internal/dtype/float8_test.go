@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var eighths = []struct {
+var fp8 = []struct {
 	d       DType
 	max     float64
 	nan     func(code int) bool
@@ -33,8 +33,8 @@ func value8(d DType, code int) float64 {
 	return math.Copysign(v, 1-float64(code>>7)*2)
 }
 
-func TestEighthsExactly(t *testing.T) {
-	for _, f := range eighths {
+func TestFloat8Exactly(t *testing.T) {
+	for _, f := range fp8 {
 		if got := f.d.Max(); got != f.max {
 			t.Errorf("%s goes to %g, want %g", f.d, got, f.max)
 		}
@@ -84,8 +84,8 @@ func nearest8(d DType, max, x float64) int {
 	return n
 }
 
-func TestEighthsRound(t *testing.T) {
-	for _, f := range eighths {
+func TestFloat8Rounds(t *testing.T) {
+	for _, f := range fp8 {
 		check := func(x float32) {
 			t.Helper()
 			want := nearest8(f.d, f.max, math.Abs(float64(x)))

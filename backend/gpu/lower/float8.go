@@ -14,15 +14,15 @@ import (
 // Feature is something that only some devices have.
 type Feature int
 
-// Eighths: floats of eight bits are converted and multiplied by instructions (sm_89 and later).
-const Eighths Feature = 1
+// FP8: floats of eight bits are converted and multiplied by instructions (sm_89 and later).
+const FP8 Feature = 1
 
 // builder begins an entry for a device with these features.
 func builder(name string, warps int, has []Feature) *thread.Builder {
 	b := thread.New(name, 32*warps)
 	for _, f := range has {
-		if f == Eighths {
-			b.Eighths()
+		if f == FP8 {
+			b.FP8()
 		}
 	}
 	return b
@@ -33,15 +33,15 @@ func builder(name string, warps int, has []Feature) *thread.Builder {
 // ("PTX ISA", 9.7.14.5 and 9.7.15.5: transposing is for 16 bits), so that what lies otherwise in global memory is transposed on
 // its way into shared memory, by threads. Others read them as bf16, which holds all of these numbers.
 
-// eighthSteps is how many steps of numbers of 8 bits a matrix instruction has.
-const eighthSteps = 32
+// float8Steps is how many steps of numbers of 8 bits a matrix instruction has.
+const float8Steps = 32
 
-// eighths reports whether operands are floats of eight bits that matrix instructions read as they are.
-func (x product) eighths() bool { return x.as == eighthSteps && x.o.Args[0].Type.DType.IsScaled() }
+// fp8 reports whether operands are floats of eight bits that matrix instructions read as they are.
+func (x product) fp8() bool { return x.as == float8Steps && x.o.Args[0].Type.DType.IsScaled() }
 
 // operandElem is the element that v has in shared memory, as an operand of products.
 func (l *lowering) operandElem(v *tile.Value) kernel.Elem {
-	if v.Type.DType.IsScaled() && l.p.Schedule.Dot.K != eighthSteps {
+	if v.Type.DType.IsScaled() && l.p.Schedule.Dot.K != float8Steps {
 		return elementwise.Elem(ir.BF16)
 	}
 	return elementwise.Elem(v.Type.DType)
@@ -50,7 +50,7 @@ func (l *lowering) operandElem(v *tile.Value) kernel.Elem {
 // fast is the dimension of operand i of x that is contiguous in shared memory.
 func (l *lowering) fast(x product, i int) int {
 	v := x.o.Args[i]
-	if x.eighths() && len(x.over) == 1 {
+	if x.fp8() && len(x.over) == 1 {
 		for d, r := range v.Type.Dims {
 			if r == x.over[0] {
 				return d

@@ -10,9 +10,9 @@ import (
 	"ptc/backend/kernel"
 )
 
-// eighth is the conversion of a float of one byte, which no processor has instructions
+// float8 is the conversion of a float of one byte, which no processor has instructions
 // for: the bias of its exponent, the first code that is not finite, and that of NaN.
-func eighth(e kernel.Elem, bias, special, nan int64) conversion {
+func float8(e kernel.Elem, bias, special, nan int64) conversion {
 	_, mantissa := e.DType().Masks()
 	kept := int64(1)
 	for mantissa>>kept != 0 {
@@ -20,15 +20,15 @@ func eighth(e kernel.Elem, bias, special, nan int64) conversion {
 	}
 	drop := 23 - kept
 	return conversion{
-		widen:  func(fn *function, raw value.Value) value.Value { return fn.widenEighth(raw, bias, drop, special) },
-		narrow: func(fn *function, v value.Value) value.Value { return fn.narrowEighth(v, bias, drop, special-1, nan) },
+		widen:  func(fn *function, raw value.Value) value.Value { return fn.widenFloat8(raw, bias, drop, special) },
+		narrow: func(fn *function, v value.Value) value.Value { return fn.narrowFloat8(v, bias, drop, special-1, nan) },
 	}
 }
 
-// widenEighth has exponent and mantissa moved to their places in an f32, which are
+// widenFloat8 has exponent and mantissa moved to their places in an f32, which are
 // 2^(bias-127) of the value, for subnormals too. Infinities and NaN then need the full
 // exponent.
-func (fn *function) widenEighth(raw value.Value, bias, drop, special int64) value.Value {
+func (fn *function) widenFloat8(raw value.Value, bias, drop, special int64) value.Value {
 	t, f := like(raw.Type(), types.I32), like(raw.Type(), types.Float)
 	h := fn.b.NewZExt(raw, t)
 	magnitude := fn.b.NewAnd(h, intOf(t, 0x7f))
@@ -40,10 +40,10 @@ func (fn *function) widenEighth(raw value.Value, bias, drop, special int64) valu
 	return fn.b.NewBitCast(fn.b.NewOr(full, sign), f)
 }
 
-// narrowEighth rounds to nearest even: normal results on the bits, no further than to the
+// narrowFloat8 rounds to nearest even: normal results on the bits, no further than to the
 // largest; subnormal ones by adding a number whose last place is the smallest of the
 // format. A NaN stays one.
-func (fn *function) narrowEighth(v value.Value, bias, drop, largest, nan int64) value.Value {
+func (fn *function) narrowFloat8(v value.Value, bias, drop, largest, nan int64) value.Value {
 	t := like(v.Type(), types.I32)
 	bits := fn.b.NewBitCast(v, t)
 	magnitude := fn.b.NewAnd(bits, intOf(t, 0x7fffffff))

@@ -1,0 +1,11 @@
+// Command replay compiles a corpus with two builds of ptc and compares their plans byte by byte:
+// `make replay BASE=rev`.
+//
+// In: two binaries, and the corpus, which is the examples, the models of std.models, the layouts of
+// bench/matrix and the recipes of bench/recipes, each for one or several targets. Out: each case
+// whose plans differ, with the first pass after which the IR differs and the first lines of
+// `ptc explain` that differ; exit code 1 if there is any.
+// Invariant: the corpus is that of this source tree, and both builds get the same files and flags. A case
+// that both builds reject with the same message is equal; it is counted.
+// Imports bench/matrix, bench/recipes and the standard library: the two builds run as processes.
+package main
