@@ -68,8 +68,8 @@ func TestStreamRuns(t *testing.T) {
 	run("two.bin", "--data", "cat all.npy", "--save", "two.safetensors")
 
 	r := run("m.bin", "--data", "cat few.npy", "--save", "short.safetensors")
-	if !strings.Contains(r.err, "the data has ended") {
-		t.Errorf("a stream of 14 examples for 6 steps of 4: %s", r.err)
+	if !strings.Contains(r.out+r.err, "the data ends with step 3, and the run with it") {
+		t.Errorf("a stream of 14 examples for 6 steps of 4: %s%s", r.out, r.err)
 	}
 	run("m.bin", "--data", "cat all.npy", "--steps", "3", "--save", "three.safetensors")
 	if read(t, "short.safetensors") != read(t, "three.safetensors") {

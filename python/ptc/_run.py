@@ -128,7 +128,7 @@ def _fed(plan: Path, options: Dict[str, Any], latest: Dict[str, Event], running:
     if data is None or isinstance(data, (str, os.PathLike)):
         yield from _events(_call.arguments("run --log=json", [plan], options), latest, running)
         return
-    source = data if isinstance(data, Source) else Source(data, None, "", True)
+    source = data if isinstance(data, Source) else Source(data, None, getattr(data, "__qualname__", ""), True)
     with Server(source) as server:
         line = _call.arguments("run --log=json", [plan], {**options, "data": server.at})
         try:

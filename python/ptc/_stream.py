@@ -126,7 +126,8 @@ class _Writer:
             for name in self.fields:
                 if name not in batch:
                     raise ValueError("a batch has no field %r; it has %s" % (name, ", ".join(map(str, batch))))
-                self._array(encode(batch[name]), skip)
+            for array in [encode(batch[name]) for name in self.fields]:  # what is wrong is found before anything is sent
+                self._array(array, skip)
         self.out.flush()
 
     def _array(self, encoded: Encoded, skip: int) -> None:
@@ -232,10 +233,10 @@ def serve(batches: Batches, *, examples: Optional[int] = None, id: str = "", res
         return
     if sys.stdout.isatty():
         raise RuntimeError('the examples go to the standard output, which is a terminal: ptc run --data "python3 %s"' % sys.argv[0])
-    # What the program prints must not come between the arrays.
-    sys.stdout.flush()
+    # What the program prints, or has printed and not yet written, must not come between the arrays.
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)
+        sys.stdout.flush()
         said = os.environ.get(VARIABLE)
         try:
             source.give(json.loads(said) if said else None, out)
@@ -278,18 +279,20 @@ class Server:
             threading.Thread(target=self._give, args=(conn,), daemon=True).start()
 
     def _give(self, conn: socket.socket) -> None:
-        with conn, conn.makefile("rwb") as out:
-            try:
-                self.source.give(json.loads(out.readline() or b"{}"), out)  # type: ignore[arg-type]
-            except (BrokenPipeError, ConnectionError):
-                pass
-            except Exception as error:
-                self.error = error
-                try:
-                    out.write(json.dumps({"ptc_stream": VERSION, "error": "%s: %s" % (type(error).__name__, error)}).encode() + b"\n")
-                    out.flush()
-                except (OSError, ValueError):
-                    pass
+        try:
+            with conn, conn.makefile("rwb") as out:
+                self._answer(out)  # type: ignore[arg-type]
+        except OSError:  # the run has enough
+            pass
+
+    def _answer(self, out: BinaryIO) -> None:
+        try:
+            self.source.give(json.loads(out.readline() or b"{}"), out)
+        except OSError:
+            raise
+        except Exception as error:
+            self.error = error
+            out.write(json.dumps({"ptc_stream": VERSION, "error": "%s: %s" % (type(error).__name__, error)}).encode() + b"\n")
 
     def close(self) -> None:
         try:

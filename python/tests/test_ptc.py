@@ -272,7 +272,8 @@ class Streams(unittest.TestCase):
         root = os.path.dirname(os.path.dirname(os.path.abspath(ptc.__file__)))
         here = os.path.dirname(os.path.abspath(__file__))
         pathlib.Path("gen.py").write_text(
-            "import sys\nsys.path[:0] = [%r, %r]\nimport ptc, test_ptc\nprint('loading')\nptc.data.serve(test_ptc.examples, examples=12)\n" % (root, here)
+            "import sys\nsys.path[:0] = [%r, %r]\nimport ptc, test_ptc\n"
+            "def loud(ask):\n  print('loading')\n  yield from test_ptc.examples(ask)\nptc.data.serve(loud, examples=12, id='twelve')\n" % (root, here)
         )
 
     def test_a_function_and_a_program_feed_the_same(self):
@@ -298,7 +299,7 @@ class Streams(unittest.TestCase):
     def source():
         from ptc._stream import Source
 
-        return Source(examples, 12, "", True)
+        return Source(examples, 12, "twelve", True)
 
 
 class Commands(unittest.TestCase):

@@ -50,11 +50,42 @@ func startChild(line string, asked *Ask) (*child, error) {
 		_ = out.Close()
 		return nil, err
 	}
+	running.add(c)
 	go func() {
 		c.err = c.cmd.Wait()
+		running.remove(c)
 		close(c.done)
 	}()
 	return c, nil
+}
+
+// children are the programs that have not ended.
+type children struct {
+	mu  sync.Mutex
+	all map[*child]bool
+}
+
+var running = children{all: map[*child]bool{}}
+
+func (s *children) add(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[c] = true
+}
+
+func (s *children) remove(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, c)
+}
+
+// EndAll ends every program that this process has started, at once: for a process that is about to exit.
+func EndAll() {
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	for c := range running.all {
+		tell(c.cmd, true)
+	}
 }
 
 func (c *child) Read(b []byte) (int, error)  { return c.out.Read(b) }
