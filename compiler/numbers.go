@@ -168,9 +168,9 @@ func pinNumbersOf(r *Report, m *ir.Module, term *ir.Term, fields map[string]*fie
 		if !slices.Contains(r.Warnings, text) {
 			r.Warnings = append(r.Warnings, text)
 		}
-	case "arrays":
+	case "arrays", "stream":
 		for name, n := range fields {
-			if n.Below == 0 || n.Own || term.Args.Get(name+"_file") == nil {
+			if n.Below == 0 || n.Own || kind == "arrays" && term.Args.Get(name+"_file") == nil {
 				continue
 			}
 			if term.Args.Get(name+"_below") == nil {

@@ -81,7 +81,7 @@ windows that fill no batch are left out.`,
 	}
 	fl := cmd.Flags()
 	f.paramFlags.add(cmd)
-	fl.StringArrayVar(&f.opts.Data, "data", nil, "evaluate on the files that the pattern `FILES` matches; may be given again")
+	fl.StringArrayVar(&f.opts.Data, "data", nil, "evaluate on the files that the pattern `FILES` matches; may be given again. For a data.stream, the program\nwhose part that is held out is evaluated, as for \"ptc run\"")
 	fl.BoolVar(&f.opts.PerFile, "per-file", false, "give the loss of each file as well")
 	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
 	fl.BoolVar(&f.json, "json", false, "write an object of JSON")
@@ -103,6 +103,15 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 		return err
 	}
 	o := f.opts
+	if plan.Data.Kind == streamKind {
+		if len(o.Data) > 1 || o.PerFile {
+			return usagef("the plan's data is a stream: --data names one program, and no files")
+		}
+		if o.Options.Data, err = streamOptions(plan, strings.Join(o.Data, ""), len(o.Data) > 0, &f.trust); err != nil {
+			return err
+		}
+		o.Data = nil
+	}
 	o.Folder = filepath.Dir(path)
 	if o.Init, err = f.file(a); err != nil {
 		return err

@@ -28,6 +28,8 @@ type runFlags struct {
 	opts    train.Options
 	seed    uint64
 	set     []string // --set
+	program string   // --data
+	given   bool     // and that it is given
 	log     logFlag
 	serve   string // --serve
 	onNaN   choice
@@ -205,6 +207,12 @@ TensorBoard; prom:ADDR, text for Prometheus at /metrics while the run lasts. --s
 run in a browser. An address without a host, such as :8080, is of this machine alone.
 Who reads along never slows the run.
 
+Where the data is a stream, --data says which program gives the examples, in place of the plan's:
+a command line, which /bin/sh runs here and this process ends; a socket; a descriptor; - for the
+standard input. Of several processes the one with rank 0 reads, and tells the others. Where
+the stream ends before the last step, the run ends, saved, with a warning. With --rebuild and
+--no-native a command that only the plan names is not run.
+
 Files of parameters and gradients are safetensors, keyed by the path of the
 parameter (blocks.3.attn.wq). Every file appears whole or not at all. None may be the
 plan, and no two may be one file.`
@@ -229,6 +237,7 @@ func newRun(a *app) *cobra.Command {
   ptc run plan.bin --log csv:run.csv --log tb:runs/a   # besides what it prints
   ptc run plan.bin --serve :8080                   # a page that follows the run
   ptc run plan.bin --rebuild                       # none of the code in the plan
+  ptc run plan.bin --data "python3 gen.py"         # examples of a program, for data.stream
   mpirun -n 8 ptc run plan.bin                     # a process for each device
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev
   ptc run plan.bin --steps 20 --profile=profile.json`,
@@ -288,6 +297,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	case f.opts.CommTimeout <= 0:
 		return usagef("--comm-timeout is %v, and must be more than 0", f.opts.CommTimeout)
 	}
+	f.given = cmd.Flags().Changed("data")
 	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
 	f.opts.ResumeFrom = f.resume.from()
 	f.opts.ValidEvery, f.opts.Keep = given(cmd, "eval-every", f.evalEvery), given(cmd, "keep", f.keep)
@@ -321,6 +331,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&o.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of initialization, shuffle and dropout (default the checkpoint's, else the plan's)")
 	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
+	fl.StringVar(&f.program, "data", "", "read the examples of a data.stream from `FROM`: a command line, unix:PATH, tcp:HOST:PORT, fd:N or -")
 	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line; besides, as often as it is given,\nto "+sinkHelp())
 	fl.StringVar(&f.serve, "serve", "", "show the run at `ADDR` while it lasts, as :8080 (of 127.0.0.1, unless it names a host)")
 	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file, or the folder of one checkpoint")
@@ -373,6 +384,9 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return afterRoot(err)
 	}
 	opts := f.opts
+	if opts.Data, err = streamOptions(plan, f.program, f.given, &f.trust); err != nil {
+		return err
+	}
 	opts.Cache = f.caches(path)
 	if opts.Blas = f.blas.value; opts.Blas != device.BlasNone && !strings.HasPrefix(plan.Target, "cuda") {
 		return usagef("--blas %s is for plans for GPUs, and this one is for %s", opts.Blas, plan.Target)

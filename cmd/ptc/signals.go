@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ptc/cmd/ptc/early"
+	"ptc/runtime/data/generator"
 )
 
 // signals decides what a signal does. From the first instruction on, one ends the
@@ -39,12 +40,14 @@ func (s *signals) listen() {
 				continue
 			}
 			if ending {
+				generator.EndAll()
 				os.Exit(s.code(sig)) // whatever is being written cannot be waited for
 			}
 			ending = true
 			s.begin(sig)
 			go func() {
 				s.files.Lock()
+				generator.EndAll()
 				os.Exit(s.code(sig))
 			}()
 		}

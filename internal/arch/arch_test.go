@@ -142,6 +142,7 @@ var libraries = map[string][]string{
 	"github.com/goreleaser/nfpm/v2":          {"release/deb"},
 	"github.com/yuin/goldmark":               {"release/site"},
 	"github.com/dlclark/regexp2":             {"runtime/tokenizer"},
+	"github.com/apache/arrow-go/v18":         {"runtime/data/generator"},
 	"github.com/parquet-go/parquet-go":       {"runtime/data/corpus"},
 	"github.com/minio/minio-go/v7":           {"runtime/storage", "bench/minio"},
 }

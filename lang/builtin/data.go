@@ -83,7 +83,7 @@ func plainWord(v value.Value) (string, bool) {
 
 // SourceKinds are the kinds of readers of data that a plan may ask for: those
 // that the runtime has.
-var SourceKinds = []string{"arrays", "chat", "mix", "preferences", "synthetic", "text", "tokens"}
+var SourceKinds = []string{"arrays", "chat", "mix", "preferences", "stream", "synthetic", "text", "tokens"}
 
 // newSource is source(kind, …): types are fields, all else options. Empty
 // strings are options not given.
@@ -145,6 +145,9 @@ func newMixture(f *eval.Frame, c *eval.Call) value.Value {
 		d, ok := v.(*value.Data)
 		if !ok {
 			return f.NotA(node, v, "a source of data")
+		}
+		if d.Term.Args.Text("kind") == "stream" {
+			return f.Wants("E0509", node, "sources of files in a mixture", "let the program of the stream mix", "the source %d is a stream, of which examples are read in their order alone", i+1)
 		}
 		if d.Term.Args.Text("kind") == "mix" {
 			return f.Wants("E0509", node, "all sources in one mixture", "", "the source %d is a mixture", i+1)

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 from . import _call
 from ._progress import Progress
+from ._stream import Server, Source
 
 Path = Union[str, "os.PathLike[str]"]
 # An object of "ptc run --log json"; its field "event" is start, step, validation, checkpoint, warning or end.
@@ -32,7 +33,7 @@ class Run:
         self._running: List[subprocess.Popen[str]] = []  # the process, until it is told to end
         self._stopped = False
         # The generator must not hold this object: a cycle would keep a run alive that nobody wants.
-        self._events = _events(_call.arguments("run --log=json", [plan], options), self.latest, self._running)
+        self._events = _fed(plan, options, self.latest, self._running)
 
     def __iter__(self) -> Run:
         return self
@@ -79,7 +80,9 @@ def run(
     **flags: Any,
 ) -> Run:
     """Trains by a plan. Keywords are the flags of "ptc run": ``steps=200``,
-    ``checkpoint="ckpt"``, ``resume=True``, ``log=["csv:run.csv"]``, ``set={"lr": 1e-3}``.
+    ``checkpoint="ckpt"``, ``resume=True``, ``log=["csv:run.csv"]``, ``set={"lr": 1e-3}``. For a
+    plan whose data is a stream, ``data`` may be a function that gives batches, as for
+    ``ptc.data.serve``: it runs in this process.
 
     Without callbacks the events come as they happen:
 
@@ -117,6 +120,21 @@ def run(
         if shown is not None:
             shown.close()
     return session
+
+
+def _fed(plan: Path, options: Dict[str, Any], latest: Dict[str, Event], running: List[subprocess.Popen[str]]) -> Iterator[Event]:
+    """The events of a run. Its data may be a function of this process, which it connects to then."""
+    data = options.get("data")
+    if data is None or isinstance(data, (str, os.PathLike)):
+        yield from _events(_call.arguments("run --log=json", [plan], options), latest, running)
+        return
+    source = data if isinstance(data, Source) else Source(data, None, getattr(data, "__qualname__", ""), True)
+    with Server(source) as server:
+        line = _call.arguments("run --log=json", [plan], {**options, "data": server.at})
+        try:
+            yield from _events(line, latest, running)
+        except _call.Error as error:
+            raise error from server.error
 
 
 def _events(line: List[str], latest: Dict[str, Event], running: List[subprocess.Popen[str]]) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""Turns text into files of tokens, and shows them."""
+"""Turns text into files of tokens, and shows them; gives the examples of a program to a run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 from typing import Any, Dict, Sequence, Union
 
 from ._commands import Path, command, files
+from ._stream import Ask, serve
 
-__all__ = ["prepare", "show"]
+__all__ = ["Ask", "prepare", "serve", "show"]
 
 
 def prepare(texts: Union[Path, Sequence[Path]], output: Path, *, tokenizer: Path, **flags: Any) -> str:

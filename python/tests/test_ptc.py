@@ -240,6 +240,68 @@ class Runs(unittest.TestCase):
             self.assertTrue(text.rstrip().endswith("validation loss 1.2500"), text)
 
 
+STREAM = """import std.nn
+import std.optim
+import std.data
+config { batch = 4  inputs = 2  outputs = 1 }
+model M {
+  l : nn.Linear(inputs, outputs)
+  fn apply(x: [batch, inputs]) { return l(x) }
+}
+train M {
+  loss = nn.mse(M(x), y)
+  optimizer = optim.AdamW(lr = 1e-2)
+  data = data.stream_arrays(f32[batch, inputs], f32[batch, outputs])
+  steps = 6
+}
+"""
+
+
+def examples(ask):
+    """Twelve examples an epoch, three at once."""
+    for n in range(ask.first, 12, 3):
+        rows = range(n, min(n + 3, 12))
+        yield {"x": [[i / 12, (i * 5 % 7) / 7] for i in rows], "y": [[i % 3 / 3] for i in rows]}
+
+
+class Streams(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        pathlib.Path("stream.ptl").write_text(STREAM)
+        cls.plan = ptc.compile("stream.ptl", target="ref")
+        root = os.path.dirname(os.path.dirname(os.path.abspath(ptc.__file__)))
+        here = os.path.dirname(os.path.abspath(__file__))
+        pathlib.Path("gen.py").write_text(
+            "import sys\nsys.path[:0] = [%r, %r]\nimport ptc, test_ptc\n"
+            "def loud(ask):\n  print('loading')\n  yield from test_ptc.examples(ask)\nptc.data.serve(loud, examples=12, id='twelve')\n" % (root, here)
+        )
+
+    def test_a_function_and_a_program_feed_the_same(self):
+        here = list(ptc.run(self.plan, data=Streams.source(), save="here.safetensors"))
+        list(ptc.run(self.plan, data="python3 gen.py", save="there.safetensors"))
+        self.assertEqual(here[-1]["steps"], 6)
+        self.assertEqual(pathlib.Path("here.safetensors").read_bytes(), pathlib.Path("there.safetensors").read_bytes())
+
+    def test_a_run_goes_on_in_the_middle_of_an_epoch(self):
+        list(ptc.run(self.plan, data="python3 gen.py", save="through.safetensors"))
+        list(ptc.run(self.plan, data="python3 gen.py", steps=2, checkpoint="stream"))
+        list(ptc.run(self.plan, data=Streams.source(), checkpoint="stream", resume=True, save="resumed.safetensors"))
+        self.assertEqual(pathlib.Path("through.safetensors").read_bytes(), pathlib.Path("resumed.safetensors").read_bytes())
+
+    def test_its_mistake_is_the_error(self):
+        def broken(ask):
+            yield {"x": [[1, 2]]}
+
+        with self.assertRaisesRegex(ptc.Error, "has no field 'y'"):
+            list(ptc.run(self.plan, data=broken))
+
+    @staticmethod
+    def source():
+        from ptc._stream import Source
+
+        return Source(examples, 12, "twelve", True)
+
+
 class Commands(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

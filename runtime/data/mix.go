@@ -110,6 +110,11 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 	if kind == "mix" {
 		return errorf("source %d is a mixture itself; give all sources to one", number)
 	}
+	if OneReader(kind) {
+		e := errorf("source %d is a stream, of which examples are read in their order alone", number)
+		e.Hint = "let its program mix"
+		return e
+	}
 	// Two sources of the same files must not come in the same order.
 	b.Seed = seed + uint64(number-1)*seedStep
 	b.Size, b.Past = 1, nil

@@ -22,14 +22,20 @@ func Sequential(kind string, opts []Option, b Batch) (Sequence, error) {
 	if kind != "synthetic" && kind != "mix" {
 		opts = append(opts, Option{"valid", "0"}, Option{"shuffle", "false"})
 	}
+	if OneReader(kind) {
+		return nil, noOrder(kind)
+	}
 	src, err := Open(kind, opts, b)
 	if err != nil {
 		return nil, err
 	}
 	s, ok := src.(Sequence)
 	if !ok {
-		return nil, &Error{Kind: kind, Msg: "the examples of this source have no order and no end",
-			Hint: "name files of tokens or of text"}
+		return nil, noOrder(kind)
 	}
 	return s, nil
+}
+
+func noOrder(kind string) error {
+	return &Error{Kind: kind, Msg: "the examples of this source have no order and no end", Hint: "name files of tokens or of text"}
 }

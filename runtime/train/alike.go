@@ -57,7 +57,7 @@ var rules = []rule{
 	{"Valid", "--eval-windows", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
 	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
 	{"OnNaN", "--on-nan", func(o *Options, _ *program.Plan) string { return o.OnNaN.String() }},
-	{"Data", "", func(o *Options, _ *program.Plan) string { return fmt.Sprintf("%q", o.Data) }},
+	{"Data", "--data", func(o *Options, _ *program.Plan) string { return fmt.Sprintf("%q", o.Data) }},
 	{"Folder", "", nil}, // a place, as Vars are
 	{"Vars", "", nil},   // places of files; what is in the files is compared
 	{"Threads", "--threads", nil},

@@ -60,6 +60,7 @@ func Evaluate(ctx context.Context, plan *program.Plan, o EvalOptions) (*Evaluati
 	if err != nil {
 		return nil, err
 	}
+	defer closeData(e.src)
 	s, err := e.scores(ctx, src)
 	if err != nil {
 		return nil, err
@@ -125,6 +126,7 @@ type evaluator struct {
 	plan   *program.Plan
 	dev    *devices
 	fields []data.Field
+	src    data.Source // that was opened last
 	batch  batch
 	one    batch // one window
 	window int   // tokens in it
@@ -217,6 +219,7 @@ func (e *evaluator) source(patterns []string) (*windows, error) {
 	if err != nil {
 		return nil, dataError(err)
 	}
+	e.src = src
 	if len(patterns) > 0 {
 		return &windows{src.Tokens() / int64(e.window), func(number func(row int) int64) (*batch, error) {
 			return e.oneByOne(number, func(i int64) error { return src.Fill(i+1, e.one.views) })

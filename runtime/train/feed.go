@@ -1,7 +1,10 @@
 package train
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"time"
 	"unsafe"
 
 	"ptc/internal/dtype"
@@ -22,6 +25,10 @@ type feed struct {
 	ask  chan int64
 	done chan error
 	last int64
+
+	once  bool         // it can be read once
+	share *sharing     // nil: every process reads for itself
+	warn  func(string) // nil: nobody is told
 }
 
 // batch is one value of every field: whole, or the part of it that one device
@@ -30,6 +37,7 @@ type batch struct {
 	views []data.View
 	bytes [][]byte // the same memory
 	part  bool
+	share []func() error // has all processes get a field; none: each has its own
 }
 
 // newBatch makes room for the fields; boxes has their parts, or is nil.
@@ -66,8 +74,8 @@ func newBatch(fields []data.Field, boxes []data.View) batch {
 
 // openFeed opens the plan's data for the fields that its programs read: for one
 // rank alone, or, with -1, for all. It goes on behind what a run was fed before the
-// checkpoint, if there is one.
-func openFeed(plan *program.Plan, o *Options, seed uint64, rank int, c *checkpoint.Checkpoint) (*feed, error) {
+// checkpoint, if there is one. Of data that can be read once the root of p reads all, for all.
+func openFeed(plan *program.Plan, o *Options, seed uint64, rank int, c *checkpoint.Checkpoint, p *processes) (*feed, error) {
 	fields, err := dataFields(plan)
 	if err != nil {
 		return nil, err
@@ -85,11 +93,27 @@ func openFeed(plan *program.Plan, o *Options, seed uint64, rank int, c *checkpoi
 			return nil, err
 		}
 	}
-	if f.src, err = data.Open(plan.Data.Kind, dataOptions(plan.Data.Options, o.Data), b); err != nil {
-		return nil, dataError(err)
+	if f.once = data.OneReader(plan.Data.Kind); f.once && p.end != nil {
+		rank = -1
+		if f.share, err = openSharing(p, o); err != nil {
+			return nil, err
+		}
+	}
+	f.src, err = f.share.open(func() (data.Source, error) {
+		return data.Open(plan.Data.Kind, dataOptions(plan.Data.Options, o.Data), b)
+	})
+	if err != nil {
+		return nil, err
 	}
 	boxes := dataBoxes(plan, fields, rank)
 	f.batch[0], f.batch[1], f.valid = newBatch(fields, boxes), newBatch(fields, boxes), newBatch(fields, boxes)
+	if f.share != nil {
+		for _, b := range []*batch{&f.batch[0], &f.batch[1], &f.valid} {
+			if err := f.share.batches(b); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return f, nil
 }
 
@@ -177,7 +201,7 @@ func vocabulary(plan *program.Plan) int {
 
 // start begins to fill the batches of the steps from first to last.
 func (f *feed) start(first, last int64) {
-	if f.src == nil || first > last {
+	if f.src == nil || first > last || f.share.listens() {
 		return
 	}
 	f.last = last
@@ -192,22 +216,41 @@ func (f *feed) start(first, last int64) {
 }
 
 // next gives the batch of a step, which stays as it is until the next call.
-// Steps are asked for in order.
-func (f *feed) next(step int64) (*batch, error) {
+// Steps are asked for in order. It is errNoData where the data has ended before, and errStopped where ctx
+// has ended a wait for what can be read once.
+func (f *feed) next(ctx context.Context, step int64) (*batch, error) {
 	if f.src == nil {
 		return &f.valid, nil
 	}
-	if err := <-f.done; err != nil {
-		return nil, dataError(err)
+	if !f.once { // it comes, or fails
+		if err := <-f.done; err != nil {
+			return nil, dataError(err)
+		}
+		if step < f.last {
+			f.ask <- step + 1
+		}
+		return &f.batch[step&1], nil
 	}
-	if step < f.last {
+	tell := waitTold
+	told := func(d time.Duration) {
+		if d >= tell && f.warn != nil {
+			f.warn(fmt.Sprintf("waiting for data for %v, before step %d", d.Round(time.Second), step))
+			tell *= 2
+		}
+	}
+	if err := f.share.await(ctx, f.done, told); err != nil {
+		return nil, err
+	}
+	if step < f.last && !f.share.listens() {
 		f.ask <- step + 1
 	}
-	return &f.batch[step&1], nil
+	b := &f.batch[step&1]
+	return b, b.send()
 }
 
 // stop waits for the goroutine to end.
 func (f *feed) stop() {
+	closeData(f.src)
 	if f.ask == nil {
 		return
 	}
@@ -239,10 +282,14 @@ func (f *feed) heldOut(n int64) *windows {
 		return &windows{}
 	}
 	return &windows{min(n, f.src.Held()), func(number func(row int) int64) (*batch, error) {
-		if err := f.src.HeldOut(number, f.valid.views); err != nil {
-			return nil, dataError(err)
+		done := make(chan error, 1)
+		if !f.share.listens() {
+			done <- f.src.HeldOut(number, f.valid.views)
 		}
-		return &f.valid, nil
+		if err := f.share.await(context.Background(), done, func(time.Duration) {}); err != nil {
+			return nil, err
+		}
+		return &f.valid, f.valid.send()
 	}}
 }
 

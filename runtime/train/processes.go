@@ -84,7 +84,7 @@ func (p *processes) everywhere(err error) error {
 
 // agree fails on every process if one has an error; the first of them says it.
 func (p *processes) agree(err error) error {
-	if p.end == nil {
+	if p.end == nil || err != nil && p.alike { // all know of it
 		return err
 	}
 	mine := byte(0)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ptc/runtime/checkpoint"
+	"ptc/runtime/data"
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
@@ -124,9 +125,15 @@ func (r *run) open(c *checkpoint.Checkpoint) (err error) {
 	if c != nil {
 		defer c.Close()
 	}
-	if r.feed, err = openFeed(r.plan, &r.o, r.seed, r.feedRank(), c); err != nil {
+	if r.end != nil && data.OneReader(r.plan.Data.Kind) { // the others wait for what the root reads
+		if err := r.agree(nil); err != nil {
+			return err
+		}
+	}
+	if r.feed, err = openFeed(r.plan, &r.o, r.seed, r.feedRank(), c, &r.processes); err != nil {
 		return err
 	}
+	r.feed.warn = r.warn
 	if err := r.endOfEpochs(c); err != nil {
 		return err
 	}
@@ -246,7 +253,17 @@ func (r *run) train(ctx context.Context) error {
 		if err := r.checkpointWritten(); err != nil {
 			return err
 		}
-		if err := r.step(ctx, step); err != nil {
+		switch err := r.step(ctx, step); {
+		case errors.Is(err, errNoData):
+			r.warn(fmt.Sprintf("the data ends with step %d, and the run with it, before step %d", step-1, r.last))
+			return r.finish(ctx)
+		case errors.Is(err, errStopped):
+			r.sum.Interrupted = true
+			if r.sum.Preempted, err = r.preempted(ctx); err != nil {
+				return err
+			}
+			return r.finish(ctx)
+		case err != nil:
 			return err
 		}
 		if step == r.last {
@@ -325,7 +342,7 @@ func (r *run) isBest(loss float64) bool {
 // step runs one step and tells it.
 func (r *run) step(ctx context.Context, step int64) error {
 	begin := time.Now()
-	b, err := r.feed.next(step)
+	b, err := r.feed.next(ctx, step)
 	if err != nil {
 		return err
 	}
