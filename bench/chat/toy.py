@@ -31,7 +31,7 @@ train Llama {
 
 
 def run(*args):
-    done = subprocess.run([PTC, *args], cwd=OUT, capture_output=True, text=True)
+    done = subprocess.run([PTC, *args], cwd=OUT, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         sys.exit(f"ptc {' '.join(args)}: {done.stderr}")
     return done.stdout
