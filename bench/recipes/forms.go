@@ -231,7 +231,7 @@ func (r *Recipe) element(replicas float64) float64 {
 // most microbatches are under way: as many as there are stages, and of an interleaved
 // schedule (p-1)/(p·v) more (Korthikanti et al., 2022, section 4.2.3). Of a rematerialized
 // block its input is kept, of one whose attention is rematerialized 34·s·b·h/t bytes with
-// sequence parallelism, and of one of which nothing is (10 + 24/t)·s·b·h (table 2).
+// sequence parallelism. A block that rematerializes nothing keeps (10 + 24/t)·s·b·h (table 2).
 func (r *Recipe) activations(act float64) float64 {
 	pp, tp, micro := max(1, r.PP), float64(max(1, r.TP)), max(1, r.Micro)
 	layers := float64((r.Layers+pp-1)/pp) * float64(min(pp, micro))

@@ -14,7 +14,7 @@ type dumper struct {
 	app        *app
 	dir        string
 	printAfter []string
-	// printBefore are passes, of which none in without runs.
+	// printBefore are passes before which the IR is printed; those in without do not run.
 	printBefore, without []string
 	err                  error
 }
