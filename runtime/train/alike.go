@@ -10,6 +10,7 @@ import (
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/comm"
+	"ptc/runtime/data"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 	"ptc/runtime/storage"
@@ -57,7 +58,7 @@ var rules = []rule{
 	{"Valid", "--eval-windows", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.Valid) }},
 	{"ValidEvery", "--eval-every", func(o *Options, _ *program.Plan) string { return fmt.Sprint(o.ValidEvery) }},
 	{"OnNaN", "--on-nan", func(o *Options, _ *program.Plan) string { return o.OnNaN.String() }},
-	{"Data", "--data", func(o *Options, _ *program.Plan) string { return fmt.Sprintf("%q", o.Data) }},
+	{"Data", "--data", func(o *Options, _ *program.Plan) string { return asGiven(o.Data) }},
 	{"Folder", "", nil}, // a place, as Vars are
 	{"Vars", "", nil},   // places of files; what is in the files is compared
 	{"Threads", "--threads", nil},
@@ -84,6 +85,18 @@ func given(s string) string {
 		return "not given"
 	}
 	return "given"
+}
+
+// asGiven writes options as the command line does.
+func asGiven(options []data.Option) string {
+	if len(options) == 0 {
+		return "not given"
+	}
+	texts := make([]string, len(options))
+	for i, o := range options {
+		texts[i] = o.Key + " = " + o.Value
+	}
+	return strings.Join(texts, ", ")
 }
 
 func onOff(b bool) string {

@@ -216,20 +216,20 @@ func TestOptionsAreCompared(t *testing.T) {
 	}
 	seed := uint64(9)
 	for name, change := range map[string]func(o *Options){
-		"--steps":         func(o *Options) { o.Steps = 4 },
-		"--seed":          func(o *Options) { o.Seed = &seed },
-		"--save":          func(o *Options) { o.Save = "out" },
-		"--dump-grads":    func(o *Options) { o.DumpGrads = "out" },
-		"--checkpoint":    func(o *Options) { o.Checkpoint = "ck" },
-		"--every":         func(o *Options) { o.Every = 2 },
-		"--resume":        func(o *Options) { o.Resume = true },
-		"--on-nan":        func(o *Options) { o.OnNaN = NaNContinue },
-		"--eval-windows":  func(o *Options) { o.Valid = 1 },
-		"--epochs":        func(o *Options) { o.Epochs = 2; o.Steps = 0 },
-		"--patience":      func(o *Options) { o.Patience = 2 },
-		"--eval-every":    func(o *Options) { o.ValidEvery = 2 },
-		"--keep-best":     func(o *Options) { o.KeepBest, o.ValidEvery = true, 2 },
-		"the option Data": func(o *Options) { o.Data = []data.Option{{Key: "hidden", Value: "3"}} },
+		"--steps":        func(o *Options) { o.Steps = 4 },
+		"--seed":         func(o *Options) { o.Seed = &seed },
+		"--save":         func(o *Options) { o.Save = "out" },
+		"--dump-grads":   func(o *Options) { o.DumpGrads = "out" },
+		"--checkpoint":   func(o *Options) { o.Checkpoint = "ck" },
+		"--every":        func(o *Options) { o.Every = 2 },
+		"--resume":       func(o *Options) { o.Resume = true },
+		"--on-nan":       func(o *Options) { o.OnNaN = NaNContinue },
+		"--eval-windows": func(o *Options) { o.Valid = 1 },
+		"--epochs":       func(o *Options) { o.Epochs = 2; o.Steps = 0 },
+		"--patience":     func(o *Options) { o.Patience = 2 },
+		"--eval-every":   func(o *Options) { o.ValidEvery = 2 },
+		"--keep-best":    func(o *Options) { o.KeepBest, o.ValidEvery = true, 2 },
+		"--data":         func(o *Options) { o.Data = []data.Option{{Key: "hidden", Value: "3"}} },
 	} {
 		errs, _ := jobT(t, context.Background(), toyOnTwo, func(rank int) Options {
 			o := Options{Steps: 3}
