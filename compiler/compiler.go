@@ -10,8 +10,8 @@ import (
 	"ptc/backend"
 	"ptc/backend/assemble"
 	_ "ptc/backend/cpu" // registers itself
+	"ptc/backend/cpu/llvm"
 	_ "ptc/backend/gpu" // registers itself
-	"ptc/backend/llvm"
 	_ "ptc/backend/ref" // registers itself
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/compiler"
 	"ptc/runtime/exec"
 	engine "ptc/runtime/native"

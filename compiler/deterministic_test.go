@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/runtime/program"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/cpu/llvm"
 	"ptc/backend/kernel/vmath"
-	"ptc/backend/llvm"
 	"ptc/backend/ref"
 	"ptc/internal/diag"
 	"ptc/ir"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/bench/matrix"
 	"ptc/runtime/device"
 	"ptc/runtime/device/fake"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/internal/diag"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"ptc/backend"
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/backend/ref"
 	"ptc/ir"
 	"ptc/ir/tensor"

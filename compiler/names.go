@@ -1,7 +1,7 @@
 package compiler
 
 import (
-	"ptc/lang/names"
+	"ptc/lang/keymap"
 	"ptc/runtime/program"
 )
 
@@ -17,7 +17,7 @@ func Names(o Options) ([]program.Names, *Report, error) {
 }
 
 // planNames are names as a plan has them.
-func planNames(maps []names.Map) (out []program.Names) {
+func planNames(maps []keymap.Map) (out []program.Names) {
 	for _, m := range maps {
 		n := program.Names{Family: m.Family, Format: m.Format, Architecture: m.Architecture, Prefix: m.Prefix, Skip: m.Skip, Refuse: m.Refuse, PlusOne: m.PlusOne}
 		for _, t := range m.Tensors {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/bench/matrix"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/bench/matrix"
 	"ptc/compiler"
 	"ptc/runtime/device/fake"

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/bench/matrix"
 	"ptc/compiler"
 	"ptc/runtime/checkpoint/safetensors/safetensorstest"

@@ -10,7 +10,7 @@ import (
 
 	"ptc/backend"
 	"ptc/backend/assemble"
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 	"ptc/backend/ref"
 	"ptc/internal/diag"
 	"ptc/ir"

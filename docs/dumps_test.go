@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"ptc/backend/cpu/emit"
+	"ptc/backend/cpu/llvm/target"
+	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
-	"ptc/backend/lanes"
-	"ptc/backend/llvm/target"
 	"ptc/backend/nest"
 	"ptc/compiler"
 	"ptc/ir"
@@ -243,7 +243,7 @@ func tiles(t *testing.T, m *ir.Module) string {
 		t.Fatal(err)
 	}
 	f := m.Func("gemm_1")
-	k, err := lanes.Kernel(f.Name, f, machine, nil)
+	k, err := lower.Kernel(f.Name, f, machine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	_ "ptc/lang/builtin" // the functions of the language
 	"ptc/lang/directive"
 	"ptc/lang/eval"
-	"ptc/lang/names"
+	"ptc/lang/keymap"
 	"ptc/lang/source"
 	"ptc/lang/train"
 	"ptc/stdlib"
@@ -87,7 +87,7 @@ type Result struct {
 	// Remarks are decisions that the source does not show.
 	Remarks []string
 	// Names are the blocks of names of the model, resolved.
-	Names []names.Map
+	Names []keymap.Map
 	// Settings are the entries of the config that are ports or computed of some, Guards the
 	// comparisons of theirs that decided something, and Static the ports that are none.
 	Settings []eval.Setting
@@ -209,9 +209,9 @@ func lower(in *eval.Interp, o Options) *Result {
 	default:
 		y.Lower(mod, t.Data, unnamed, o.Compute)
 	}
-	var maps []names.Map
+	var maps []keymap.Map
 	if len(in.Errs.List) == 0 && !in.Stopped {
-		maps = names.Lower(in, t.Model.File)
+		maps = keymap.Lower(in, t.Model.File)
 	}
 	if len(in.Errs.List) > 0 || in.Stopped {
 		return nil

@@ -9,10 +9,10 @@ import (
 
 	"ptc/backend"
 	"ptc/backend/cpu/emit"
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
+	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
-	"ptc/backend/lanes"
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/internal/processors"
@@ -53,7 +53,7 @@ func (c *cpu) Vector() (bits, l1, l2 int)  { return c.VectorBits, c.L1, c.L2 }
 
 // Parts are as many as the estimates of package lanes want.
 func (c *cpu) Parts(product *fusion.Kernel, given *schedule.Table) int64 {
-	return lanes.Parts(product, emit.Machine(c.Target), given)
+	return lower.Parts(product, emit.Machine(c.Target), given)
 }
 
 // Generate compiles all kernels, and the replay driver, into a few objects.
@@ -170,9 +170,9 @@ func (c *cpu) lower(fns []*ir.Func, given *schedule.Table) ([]*kernel.Kernel, er
 	m := emit.Machine(c.Target)
 	forms := make([]*kernel.Kernel, len(fns))
 	errs := make([]error, len(fns))
-	side(len(fns), func(i int) { forms[i], errs[i] = lanes.Kernel(fns[i].Name, fns[i], m, given) })
+	side(len(fns), func(i int) { forms[i], errs[i] = lower.Kernel(fns[i].Name, fns[i], m, given) })
 	for _, err := range errs {
-		var of *lanes.ScheduleError
+		var of *lower.ScheduleError
 		if errors.As(err, &of) {
 			return nil, &diag.Error{Code: "E0703", Msg: err.Error(), Want: "a schedule that `ptc tune` wrote for this target"}
 		}

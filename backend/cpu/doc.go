@@ -4,6 +4,6 @@
 // In: kernel functions. Out: an object without undefined symbols, which the
 // runtime loads without LLVM.
 // Invariant: the target's name alone decides the bytes.
-// Imports ir, backend, backend/kernel, backend/lanes, backend/cpu/emit, backend/llvm,
+// Imports ir, backend, backend/kernel, backend/cpu/lower, backend/cpu/emit, backend/cpu/llvm,
 // runtime/program.
 package cpu

@@ -6,8 +6,8 @@ import (
 
 	"ptc/backend"
 	"ptc/backend/cpu/emit"
-	"ptc/backend/lanes"
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/lower"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
 )
@@ -20,7 +20,7 @@ func (c *cpu) Forms(f *ir.Func, given *schedule.Table) ([]backend.Form, error) {
 		return nil, fmt.Errorf("the target %s needs libLLVM to compile: %w", c.Name(), err)
 	}
 	var out []backend.Form
-	tiles, err := lanes.Tiles(f, emit.Machine(c.Target), given)
+	tiles, err := lower.Tiles(f, emit.Machine(c.Target), given)
 	if err != nil {
 		return nil, err
 	}

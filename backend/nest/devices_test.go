@@ -30,7 +30,7 @@ func TestDevices(t *testing.T) {
 			t.Fatal(err)
 		}
 		if k.Class == fusion.Horizontal {
-			continue // whose sections backend/lanes joins
+			continue // whose sections backend/cpu/lower joins
 		}
 		if k.Class == fusion.Attend {
 			for _, s := range blocks(rand.New(rand.NewSource(3)), 5) {

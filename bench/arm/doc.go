@@ -7,5 +7,5 @@
 // the tests load, libLLVM among them, come from the distribution.
 // Invariant: none of the tests knows of it, but that one which starts itself again does so
 // by PTC_TEST_EXEC; elsewhere than on arm64 this package has no test.
-// Imports backend/llvm/target, compiler, runtime/native, runtime/train.
+// Imports backend/cpu/llvm/target, compiler, runtime/native, runtime/train.
 package arm

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"ptc/backend/llvm/target"
+	"ptc/backend/cpu/llvm/target"
 	"ptc/compiler"
 	"ptc/runtime/native"
 	"ptc/runtime/train"

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"ptc/backend/cpu/emit"
+	"ptc/backend/cpu/gemm"
+	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
-	"ptc/backend/kernel/gemm"
-	"ptc/backend/lanes"
 	"ptc/compiler/jit"
 	"ptc/runtime/native"
 )
@@ -43,7 +43,7 @@ func (b *bench) choices(s shape) error {
 	programs := make([]*native.Program, len(kernels))
 	rates := make([][]float64, len(kernels))
 	for i, k := range kernels {
-		if programs[i], err = b.program(img, []lanes.Launch{{Kernel: k, Bufs: []int{0, 1, 2}}}, left, right, out); err != nil {
+		if programs[i], err = b.program(img, []lower.Launch{{Kernel: k, Bufs: []int{0, 1, 2}}}, left, right, out); err != nil {
 			return err
 		}
 		defer programs[i].Close()

@@ -14,10 +14,10 @@ import (
 	"unsafe"
 
 	"ptc/backend/cpu/emit"
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
+	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
-	"ptc/backend/lanes"
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
 	"ptc/compiler/jit"
 	"ptc/internal/dtype"
 	"ptc/runtime/native"
@@ -130,7 +130,7 @@ func (b *bench) measure(s shape) error {
 		return err
 	}
 	defer product.Close()
-	ceiling, err := b.program(img, []lanes.Launch{{Kernel: p, Bufs: []int{0}}}, vectors)
+	ceiling, err := b.program(img, []lower.Launch{{Kernel: p, Bufs: []int{0}}}, vectors)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (b *bench) pause() {
 }
 
 // program is the launches again and again.
-func (b *bench) program(img *native.Image, list []lanes.Launch, bufs ...[]byte) (*native.Program, error) {
+func (b *bench) program(img *native.Image, list []lower.Launch, bufs ...[]byte) (*native.Program, error) {
 	var instrs []native.Instr
 	scratch := 0
 	for _, l := range list {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/backend/cpu/gemm"
+	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
-	"ptc/backend/kernel/gemm"
-	"ptc/backend/lanes"
 	"ptc/ir"
 )
 
@@ -85,7 +85,7 @@ func (s shape) elem() string {
 
 // launches are what the compiler makes of s: one kernel, or where it sums in parts two, with so many
 // bytes between them.
-func (s shape) launches(name string, m kernel.Machine) (list []lanes.Launch, between []int64, err error) {
+func (s shape) launches(name string, m kernel.Machine) (list []lower.Launch, between []int64, err error) {
 	operand := func(free string, n int64, unit gemm.Along) string {
 		axes := []string{fmt.Sprintf("%s=%d", free, n), fmt.Sprintf("k=%d", s.k)}
 		if unit != gemm.AlongK {
@@ -108,7 +108,7 @@ end
 	if len(errs) > 0 {
 		return nil, nil, errs
 	}
-	return lanes.Launches(name, module.Funcs[0], m, nil)
+	return lower.Launches(name, module.Funcs[0], m, nil)
 }
 
 // outer is the text of the batch, where there is one.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ptc/backend/llvm"
+	"ptc/backend/cpu/llvm"
 )
 
 // fast are layouts for every change: each kind, and some of all that is in the

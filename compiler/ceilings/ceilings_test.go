@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
 )
 
 func library(t *testing.T) *llvm.Library {

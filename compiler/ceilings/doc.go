@@ -11,5 +11,5 @@
 // cache reads before it is overwritten is not counted; all figures are measured in
 // turns, round by round, and each is a median.
 //
-// It imports backend/kernel, backend/cpu/emit and backend/llvm, and runtime/native.
+// It imports backend/kernel, backend/cpu/emit and backend/cpu/llvm, and runtime/native.
 package ceilings

@@ -2,8 +2,8 @@ package ceilings
 
 import (
 	"ptc/backend/cpu/emit"
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
-	"ptc/backend/llvm/target"
 )
 
 // Sizes of the loops. A task of arithmetic takes some 0.2 ms, and one of memory a

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
 	"ptc/compiler/jit"
 	"ptc/runtime/native"
 )

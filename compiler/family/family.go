@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
-	"ptc/lang/names"
+	"ptc/lang/keymap"
 	"ptc/lang/syntax"
 	"ptc/stdlib"
 )
@@ -44,7 +44,7 @@ func Source(family string, config Config, folder string) (string, error) {
 	var entries []string
 	seen := map[string]bool{}
 	context := ""
-	for _, r := range names.Reads(block, text) {
+	for _, r := range keymap.Reads(block, text) {
 		if r.Entry == "" || seen[r.Entry] {
 			continue
 		}
@@ -81,7 +81,7 @@ func blockOf(family, text string) (*syntax.Names, error) {
 		return nil, errs
 	}
 	for _, d := range tree.Decls {
-		if n, ok := d.(*syntax.Names); ok && names.FormatOf(n) == "hf" {
+		if n, ok := d.(*syntax.Names); ok && keymap.FormatOf(n) == "hf" {
 			return n, nil
 		}
 	}
@@ -89,7 +89,7 @@ func blockOf(family, text string) (*syntax.Names, error) {
 }
 
 // entry is the expression that an entry gets.
-func entry(r names.Read, config Config) (string, error) {
+func entry(r keymap.Read, config Config) (string, error) {
 	for _, k := range r.Names {
 		if v, ok := config(k); ok {
 			return literal(k, v)

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"ptc/backend/cpu/emit"
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
 	"ptc/runtime/native"
 )
 

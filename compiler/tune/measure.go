@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
-	"ptc/backend/lanes"
 	"ptc/backend/tile/schedule"
 	"ptc/compiler/jit"
 	"ptc/internal/dtype"
@@ -38,12 +38,12 @@ type way struct {
 // measure finds which of the choices is the fastest.
 func (s *search) measure(x *part, choices []schedule.Schedule, k *Kernel) error {
 	var kernels []*kernel.Kernel
-	var each [][]lanes.Launch
+	var each [][]lower.Launch
 	var between []int64
 	for i, c := range choices {
 		given := schedule.NewTable(s.target.Name)
 		given.Set(x.key, c, "")
-		list, bytes, err := lanes.Launches(fmt.Sprintf("way_%d", i), x.F, s.machine, given)
+		list, bytes, err := lower.Launches(fmt.Sprintf("way_%d", i), x.F, s.machine, given)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func repeat(instrs []native.Instr, n int) []native.Instr {
 
 // launches are the instructions of list on each set of operands, and the scratch that one
 // of them takes.
-func launches(list []lanes.Launch, sets [][]uintptr) (out []native.Instr, scratch int) {
+func launches(list []lower.Launch, sets [][]uintptr) (out []native.Instr, scratch int) {
 	for _, set := range sets {
 		for _, l := range list {
 			in := native.Instr{Kernel: l.Name, Tasks: l.Tasks}

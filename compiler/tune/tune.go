@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"ptc/backend/cpu/emit"
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
+	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
-	"ptc/backend/lanes"
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -139,7 +139,7 @@ func (s *search) part(x *part) error {
 		s.report.Known++
 		return nil
 	}
-	choices, err := lanes.Choices(x.Kernel, s.machine)
+	choices, err := lower.Choices(x.Kernel, s.machine)
 	if err != nil {
 		return err
 	}

@@ -67,24 +67,28 @@ var layers = map[string][]string{
 	"lang/builtin":    {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
-	"lang/names":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
+	"lang/keymap":     {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
 	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/wide", "ir"},
 	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/amx", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
-	"backend/tile":  {"ir"},
-	"backend/nest":  {"backend/tile", "ir"},
-	"backend/lanes": {"backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
+	"backend/tile": {"ir"},
+	"backend/nest": {"backend/tile", "ir"},
 
 	"backend/elementwise": {"backend/kernel", "backend/tile", "ir"},
-	"backend/gpu":         {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
-	"backend/gpu/emu":     {"backend/gpu/ptx"},
-	"backend/gpu/layout":  {},
-	"backend/gpu/ptx":     {},
-	"backend/gpu/target":  {"internal/diag"},
-	"backend/gpu/thread":  {"backend/gpu/ptx", "backend/kernel"},
+	// The rooms of each machine: what is shared knows of neither, and neither knows of the other.
+	"backend/cpu":           {"backend", "internal/amx", "internal/diag", "internal/foreign", "internal/processors", "ir", "runtime/program"},
+	"backend/cpu/attention": {"backend/kernel"},
+	"backend/cpu/gemm":      {"backend/kernel"},
+	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
+	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
+	"backend/gpu/emu":       {"backend/gpu/ptx"},
+	"backend/gpu/layout":    {},
+	"backend/gpu/ptx":       {},
+	"backend/gpu/target":    {"internal/diag"},
+	"backend/gpu/thread":    {"backend/gpu/ptx", "backend/kernel"},
 	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},

@@ -13,7 +13,7 @@
 // reshape.go, window.go, take.go, indexed.go, source.go, symbolic.go, collective.go,
 // p2p.go, memory.go). Gradients emit through the registry, hence init rather than a
 // table literal. How it is computed on tiles is in backend/nest, and its native code in
-// backend/lanes, since the IR knows nothing of kernels: elementwise operations and
+// backend/cpu/lower, since the IR knows nothing of kernels: elementwise operations and
 // reductions have a line in elementwise.go and reduce.go there. A test there misses it.
 //
 // Conventions that rows share:

@@ -7,8 +7,8 @@ import (
 	"math"
 	"testing"
 
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
 	"ptc/internal/dtype"
 	"ptc/runtime/device/host"
 	"ptc/runtime/program"

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// probeObject is the object for this machine that backend/llvm compiled; its
+// probeObject is the object for this machine that backend/cpu/llvm compiled; its
 // source, with what it computes, is there (probe_test.go).
 func probeObject(t testing.TB) []byte {
 	t.Helper()

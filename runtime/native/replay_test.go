@@ -23,7 +23,7 @@ func ints(t testing.TB, n int) ([]int64, uintptr) {
 }
 
 // counting is a program of the probe object: bump, fill, gather (see its source
-// in backend/llvm, replay_test.go), over n tasks. After s replays b[i] is
+// in backend/cpu/llvm, replay_test.go), over n tasks. After s replays b[i] is
 // s·(n-1-i) + s(s+1)/2. Instruction i is thread 0's alone where alone has bit i.
 func counting(t testing.TB, n, threads, alone int) (*Program, []int64) {
 	t.Helper()

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
-	"ptc/backend/llvm/target"
 	"ptc/internal/dtype"
 )
 

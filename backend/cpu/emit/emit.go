@@ -9,9 +9,9 @@ import (
 	"github.com/llir/llvm/ir/types"
 	"github.com/llir/llvm/ir/value"
 
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/vmath"
-	"ptc/backend/llvm/target"
 )
 
 // Machine is what kernel generators need to know of t.

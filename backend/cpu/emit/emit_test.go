@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
 	"ptc/backend/kernel/vmath"
-	"ptc/backend/llvm/target"
 )
 
 func TestEveryOpIsLowered(t *testing.T) {

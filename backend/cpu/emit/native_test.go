@@ -5,9 +5,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"ptc/backend/cpu/llvm"
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
-	"ptc/backend/llvm"
-	"ptc/backend/llvm/target"
 	"ptc/internal/foreign"
 	"ptc/runtime/native"
 )

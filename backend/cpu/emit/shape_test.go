@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
-	"ptc/backend/llvm/target"
 )
 
 // gemmTile is the inner loop of a GEMM on packed panels: mr rows times vecs

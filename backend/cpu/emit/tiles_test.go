@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/kernel"
-	"ptc/backend/llvm/target"
 )
 
 const tiled = "cpu:x86-64-v4+amx"
