@@ -56,3 +56,9 @@ const streamNonBlocking = 1
 // captureThread is a capture that forbids calls that are not safe beside it to the thread alone:
 // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
 const captureThread = 1
+
+// mapBytes is the size of a CUtensorMap, and mapAlign what its address is a multiple of (cuda.h of CUDA 13; before, 64).
+const (
+	mapBytes = 128
+	mapAlign = 128
+)

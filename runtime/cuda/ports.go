@@ -23,11 +23,11 @@ type portRange struct {
 }
 
 // newPorts allocates the staging of a program's ports.
-func (e *engine) newPorts(prog int) (*ports, error) {
-	all := e.r.Device.Ports
+func (m *memories) newPorts(prog int) (*ports, error) {
+	all := m.r.Device.Ports
 	p := &ports{bytes: make([][]byte, len(all))}
-	ins, overlap := e.portRanges(prog, true)
-	outs, _ := e.portRanges(prog, false)
+	ins, overlap := portRanges(m.r.Device, prog, true)
+	outs, _ := portRanges(m.r.Device, prog, false)
 	p.overlap = overlap
 	var n int64
 	for _, r := range slices.Concat(ins, outs) {
@@ -37,17 +37,17 @@ func (e *engine) newPorts(prog int) (*ports, error) {
 		return p, nil
 	}
 	var err error
-	if p.staging, err = e.pin(n); err != nil {
+	if p.staging, err = m.pin(n); err != nil {
 		return nil, err
 	}
 	rest := p.staging
 	place := func(r portRange) (host, dev copyEnd, bytes int64) {
 		for _, i := range r.ports {
-			b := &e.r.Device.Buffers[all[i].Buffer]
+			b := &m.r.Device.Buffers[all[i].Buffer]
 			at := b.Offset - r.from
 			p.bytes[i] = rest[at : at+b.Size() : at+b.Size()]
 		}
-		host, dev, bytes = hostEnd(rest), e.arena.end(r.from), r.to-r.from
+		host, dev, bytes = hostEnd(rest), m.arena.end(r.from), r.to-r.from
 		rest = rest[aligned(bytes):]
 		return host, dev, bytes
 	}
@@ -64,8 +64,7 @@ func (e *engine) newPorts(prog int) (*ports, error) {
 
 // portRanges are the ports of a program that go in, or come out; overlap says whether some have
 // bytes in common.
-func (e *engine) portRanges(prog int, in bool) (out []portRange, overlap bool) {
-	d := e.r.Device
+func portRanges(d *program.Device, prog int, in bool) (out []portRange, overlap bool) {
 	var list []int
 	for i := range d.Ports {
 		x := &d.Ports[i]

@@ -8,12 +8,6 @@ import (
 	"ptc/runtime/program"
 )
 
-// mapBytes is the size of a CUtensorMap, and mapAlign what its address is a multiple of (cuda.h of CUDA 13; before, 64).
-const (
-	mapBytes = 128
-	mapAlign = 128
-)
-
 // tensorMap is a CUtensorMap.
 type tensorMap [mapBytes]byte
 
@@ -38,22 +32,22 @@ func newMaps(n int) []tensorMap {
 }
 
 // tensorMaps are those of a launch, for the addresses of its buffers.
-func (e *engine) tensorMaps(in *program.Instr, d *program.Device) ([]tensorMap, error) {
-	k := &e.r.Plan.Kernels[in.Kernel]
+func (m *memories) tensorMaps(in *program.Instr) ([]tensorMap, error) {
+	k := &m.r.Plan.Kernels[in.Kernel]
 	if len(k.Maps) == 0 {
 		return nil, nil
 	}
-	if e.drv.tensorMapEncodeTiled == 0 {
+	if m.drv.tensorMapEncodeTiled == 0 {
 		return nil, errors.New("the driver of the GPU is too old: the plan has tensor maps, which drivers of CUDA 12.0 and later know; install a newer driver")
 	}
 	out := newMaps(len(k.Maps))
 	for i := range k.Maps {
-		m := &k.Maps[i]
-		if m.Arg >= len(in.Bufs) {
-			return nil, fmt.Errorf("tensor map %d is of argument %d, and there are %d", i, m.Arg, len(in.Bufs))
+		x := &k.Maps[i]
+		if x.Arg >= len(in.Bufs) {
+			return nil, fmt.Errorf("tensor map %d is of argument %d, and there are %d", i, x.Arg, len(in.Bufs))
 		}
-		at := e.arena.base + uint64(d.Buffers[in.Bufs[m.Arg]].Offset) + uint64(m.Offset)
-		if err := e.drv.encode(&out[i], m, at); err != nil {
+		at := m.arena.base + uint64(m.r.Device.Buffers[in.Bufs[x.Arg]].Offset) + uint64(x.Offset)
+		if err := m.drv.encode(&out[i], x, at); err != nil {
 			return nil, fmt.Errorf("tensor map %d: %w", i, err)
 		}
 	}
