@@ -3,7 +3,7 @@ package fakecuda
 import (
 	"sync"
 
-	"ptc/internal/foreign"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // function is one of the driver's.
@@ -76,38 +76,10 @@ func functions() []function {
 var addresses = sync.OnceValue(func() map[string]uintptr {
 	out := map[string]uintptr{}
 	for _, f := range functions() {
-		out[f.name] = callback(&f)
+		out[f.name] = fakelib.Callback(f.args, f.enter)
 	}
 	return out
 })
-
-// callback is the C function of a function.
-func callback(f *function) uintptr {
-	switch f.args {
-	case 1:
-		return foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
-	case 2:
-		return foreign.Callback(func(a, b uintptr) uintptr { return f.enter(a, b) })
-	case 3:
-		return foreign.Callback(func(a, b, c uintptr) uintptr { return f.enter(a, b, c) })
-	case 4:
-		return foreign.Callback(func(a, b, c, d uintptr) uintptr { return f.enter(a, b, c, d) })
-	case 5:
-		return foreign.Callback(func(a, b, c, d, e uintptr) uintptr { return f.enter(a, b, c, d, e) })
-	case 6:
-		return foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
-	case 8:
-		return foreign.Callback(func(a, b, c, d, e, g, h, i uintptr) uintptr { return f.enter(a, b, c, d, e, g, h, i) })
-	}
-	if f.args == 12 {
-		return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l, m uintptr) uintptr {
-			return f.enter(a, b, c, d, e, g, h, i, j, k, l, m)
-		})
-	}
-	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l uintptr) uintptr {
-		return f.enter(a, b, c, d, e, g, h, i, j, k, l)
-	})
-}
 
 // enter is a call of the current driver.
 func (f *function) enter(args ...uintptr) uintptr {
@@ -124,18 +96,18 @@ func (f *function) call(d *Driver, args []uintptr) int {
 	if f.name == "cuGetErrorName" || f.name == "cuGetErrorString" {
 		return f.run(d, nil, args)
 	}
-	failed := d.failing(f)
+	failed := d.count(f)
 	if !d.started && f.name != "cuInit" {
-		d.problem("%s before cuInit", f.name)
+		d.Problem("%s before cuInit", f.name)
 		return NotInitialized
 	}
-	g := d.threads[thread()]
+	g := d.threads[fakelib.Thread()]
 	if !f.bare && g == nil {
-		d.problem("%s on a thread without a context", f.name)
+		d.Problem("%s on a thread without a context", f.name)
 		return InvalidContext
 	}
-	if f.waits && d.captures[thread()] != nil {
-		d.problem("%s while the thread captures a stream", f.name)
+	if f.waits && d.captures[fakelib.Thread()] != nil {
+		d.Problem("%s while the thread captures a stream", f.name)
 		return NotInCapture
 	}
 	if failed >= IllegalAddress && failed != Unknown && g != nil {

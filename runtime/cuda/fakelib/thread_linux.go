@@ -1,6 +1,6 @@
-package fakecuda
+package fakelib
 
 import "syscall"
 
-// thread is the number of the thread that runs.
-func thread() int { return syscall.Gettid() }
+// Thread is the number of the thread that runs.
+func Thread() int { return syscall.Gettid() }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package fakecuda
+package fakelib
 
-// thread is the same for all, where the system has no numbers for them.
-func thread() int { return 0 }
+// Thread is the same for all, where the system has no numbers for them.
+func Thread() int { return 0 }
