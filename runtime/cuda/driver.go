@@ -28,65 +28,38 @@ type functions struct {
 
 // symbol is a function and where its address goes.
 type symbol struct {
-	name     string
-	at       *uintptr
-	optional bool // drivers older than it are served, too
+	name string
+	at   *uintptr
 }
+
+// optional are functions without which older drivers are served, too: they came with CUDA 12.4 and 12.0.
+var optional = []string{"cuFuncGetParamInfo", "cuTensorMapEncodeTiled"}
 
 // symbols are the functions by the names that cuda.h of CUDA 12.4 gives their versions.
 func (f *functions) symbols() []symbol {
 	return []symbol{
-		{name: "cuInit", at: &f.init},
-		{name: "cuDriverGetVersion", at: &f.driverGetVersion},
-		{name: "cuGetErrorName", at: &f.getErrorName},
-		{name: "cuGetErrorString", at: &f.getErrorString},
-		{name: "cuDeviceGetCount", at: &f.deviceGetCount},
-		{name: "cuDeviceGet", at: &f.deviceGet},
-		{name: "cuDeviceGetName", at: &f.deviceGetName},
-		{name: "cuDeviceGetAttribute", at: &f.deviceGetAttribute},
-		{name: "cuDeviceGetUuid_v2", at: &f.deviceGetUUID},
-		{name: "cuDeviceTotalMem_v2", at: &f.deviceTotalMem},
-		{name: "cuDevicePrimaryCtxRetain", at: &f.primaryRetain},
-		{name: "cuDevicePrimaryCtxRelease_v2", at: &f.primaryRelease},
-		{name: "cuCtxSetCurrent", at: &f.ctxSetCurrent},
-		{name: "cuMemGetInfo_v2", at: &f.memGetInfo},
-		{name: "cuMemAlloc_v2", at: &f.memAlloc},
-		{name: "cuMemFree_v2", at: &f.memFree},
-		{name: "cuMemHostAlloc", at: &f.memHostAlloc},
-		{name: "cuMemFreeHost", at: &f.memFreeHost},
-		{name: "cuMemcpyHtoDAsync_v2", at: &f.memcpyHtoDAsync},
-		{name: "cuMemcpyDtoHAsync_v2", at: &f.memcpyDtoHAsync},
-		{name: "cuMemcpy3DAsync_v2", at: &f.memcpy3DAsync},
-		{name: "cuStreamCreate", at: &f.streamCreate},
-		{name: "cuStreamSynchronize", at: &f.streamSynchronize},
-		{name: "cuStreamDestroy_v2", at: &f.streamDestroy},
-		{name: "cuStreamQuery", at: &f.streamQuery},
-		{name: "cuStreamWaitEvent", at: &f.streamWaitEvent},
-		{name: "cuMemsetD8Async", at: &f.memset},
-		{name: "cuEventCreate", at: &f.eventCreate},
-		{name: "cuEventRecord", at: &f.eventRecord},
-		{name: "cuEventQuery", at: &f.eventQuery},
-		{name: "cuEventElapsedTime", at: &f.eventElapsedTime},
-		{name: "cuEventDestroy_v2", at: &f.eventDestroy},
-		{name: "cuModuleLoadDataEx", at: &f.moduleLoadDataEx},
-		{name: "cuModuleUnload", at: &f.moduleUnload},
-		{name: "cuModuleGetFunction", at: &f.moduleGetFunction},
-		{name: "cuFuncSetAttribute", at: &f.funcSetAttribute},
-		{name: "cuFuncGetParamInfo", at: &f.funcGetParamInfo, optional: true}, // from CUDA 12.4 on
-		{name: "cuLaunchKernel", at: &f.launchKernel},
-		{name: "cuGraphCreate", at: &f.graphCreate},
-		{name: "cuGraphDestroy", at: &f.graphDestroy},
-		{name: "cuGraphAddKernelNode_v2", at: &f.graphAddKernel},
-		{name: "cuGraphAddMemcpyNode", at: &f.graphAddMemcpy},
-		{name: "cuGraphAddEmptyNode", at: &f.graphAddEmpty},
-		{name: "cuGraphInstantiateWithFlags", at: &f.graphInstantiate},
-		{name: "cuGraphExecDestroy", at: &f.graphExecDestroy},
-		{name: "cuGraphLaunch", at: &f.graphLaunch},
-		{name: "cuTensorMapEncodeTiled", at: &f.tensorMapEncodeTiled, optional: true}, // from CUDA 12.0 on
-		{name: "cuStreamBeginCapture_v2", at: &f.streamBeginCapture},
-		{name: "cuStreamEndCapture", at: &f.streamEndCapture},
-		{name: "cuGraphAddChildGraphNode", at: &f.graphAddChild},
-		{name: "cuGraphGetNodes", at: &f.graphGetNodes},
+		{"cuInit", &f.init}, {"cuDriverGetVersion", &f.driverGetVersion}, {"cuGetErrorName", &f.getErrorName},
+		{"cuGetErrorString", &f.getErrorString}, {"cuDeviceGetCount", &f.deviceGetCount}, {"cuDeviceGet", &f.deviceGet},
+		{"cuDeviceGetName", &f.deviceGetName}, {"cuDeviceGetAttribute", &f.deviceGetAttribute},
+		{"cuDeviceGetUuid_v2", &f.deviceGetUUID}, {"cuDeviceTotalMem_v2", &f.deviceTotalMem},
+		{"cuDevicePrimaryCtxRetain", &f.primaryRetain}, {"cuDevicePrimaryCtxRelease_v2", &f.primaryRelease},
+		{"cuCtxSetCurrent", &f.ctxSetCurrent}, {"cuMemGetInfo_v2", &f.memGetInfo}, {"cuMemAlloc_v2", &f.memAlloc},
+		{"cuMemFree_v2", &f.memFree}, {"cuMemHostAlloc", &f.memHostAlloc}, {"cuMemFreeHost", &f.memFreeHost},
+		{"cuMemcpyHtoDAsync_v2", &f.memcpyHtoDAsync}, {"cuMemcpyDtoHAsync_v2", &f.memcpyDtoHAsync},
+		{"cuMemcpy3DAsync_v2", &f.memcpy3DAsync}, {"cuStreamCreate", &f.streamCreate},
+		{"cuStreamSynchronize", &f.streamSynchronize}, {"cuStreamDestroy_v2", &f.streamDestroy},
+		{"cuStreamQuery", &f.streamQuery}, {"cuStreamWaitEvent", &f.streamWaitEvent}, {"cuMemsetD8Async", &f.memset},
+		{"cuEventCreate", &f.eventCreate}, {"cuEventRecord", &f.eventRecord}, {"cuEventQuery", &f.eventQuery},
+		{"cuEventElapsedTime", &f.eventElapsedTime}, {"cuEventDestroy_v2", &f.eventDestroy},
+		{"cuModuleLoadDataEx", &f.moduleLoadDataEx}, {"cuModuleUnload", &f.moduleUnload},
+		{"cuModuleGetFunction", &f.moduleGetFunction}, {"cuFuncSetAttribute", &f.funcSetAttribute},
+		{"cuFuncGetParamInfo", &f.funcGetParamInfo}, {"cuLaunchKernel", &f.launchKernel}, {"cuGraphCreate", &f.graphCreate},
+		{"cuGraphDestroy", &f.graphDestroy}, {"cuGraphAddKernelNode_v2", &f.graphAddKernel},
+		{"cuGraphAddMemcpyNode", &f.graphAddMemcpy}, {"cuGraphAddEmptyNode", &f.graphAddEmpty},
+		{"cuGraphInstantiateWithFlags", &f.graphInstantiate}, {"cuGraphExecDestroy", &f.graphExecDestroy},
+		{"cuGraphLaunch", &f.graphLaunch}, {"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled},
+		{"cuStreamBeginCapture_v2", &f.streamBeginCapture}, {"cuStreamEndCapture", &f.streamEndCapture},
+		{"cuGraphAddChildGraphNode", &f.graphAddChild}, {"cuGraphGetNodes", &f.graphGetNodes},
 	}
 }
 

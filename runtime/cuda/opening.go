@@ -2,10 +2,12 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"ptc/internal/foreign"
+	"ptc/internal/units"
 	"ptc/runtime/cuda/blaslt"
 )
 
@@ -76,7 +78,7 @@ func newDriver(lookup Lookup) (*driver, error) {
 	for _, s := range d.symbols() {
 		at, err := lookup(s.name)
 		if err != nil || at == 0 {
-			if s.optional {
+			if slices.Contains(optional, s.name) {
 				continue
 			}
 			return nil, fmt.Errorf("the driver of the GPU is too old: %s has no %s, which came with CUDA 12; install a newer driver", library, s.name)
@@ -140,4 +142,41 @@ func FindBlas() (string, error) {
 		return "", err
 	}
 	return l.String(), nil
+}
+
+// GPU is one of this machine's.
+type GPU struct {
+	Name       string `json:"name"`
+	Capability string `json:"compute_capability"` // "9.0"
+	Memory     int64  `json:"memory_bytes"`
+}
+
+// String is the GPU in a line.
+func (g GPU) String() string {
+	return fmt.Sprintf("%s, compute capability %s, %s", g.Name, g.Capability, units.Bytes(g.Memory))
+}
+
+// Machine is the driver of this machine with its GPUs.
+type Machine struct {
+	CUDA string `json:"cuda"` // the version of CUDA that the driver is of: "12.4"
+	GPUs []GPU  `json:"gpus"` // in the order of their numbers
+}
+
+// Available says why there is no GPU of NVIDIA that plans could run on here, or nil.
+func Available() error {
+	_, err := openDriver()
+	return err
+}
+
+// Find looks for GPUs that plans could run on here, or says why there are none.
+func Find() (*Machine, error) {
+	d, err := openDriver()
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{CUDA: fmt.Sprintf("%d.%d", d.version/1000, d.version%1000/10)}
+	for _, g := range d.gpus {
+		m.GPUs = append(m.GPUs, GPU{Name: g.name, Capability: fmt.Sprintf("%d.%d", g.major, g.minor), Memory: g.memory})
+	}
+	return m, nil
 }

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"ptc/runtime/device"
@@ -18,18 +17,7 @@ func (p *captured) StepTimed(cuts []int, spans []device.Interval) error {
 	if len(spans) == 0 || len(cuts) != len(spans)+1 {
 		return fmt.Errorf("%d intervals between %d cuts", len(spans), len(cuts))
 	}
-	if err := p.enter(); err != nil {
-		return p.failed(err)
-	}
-	defer runtime.UnlockOSThread()
-	if err := p.streams.begin(); err != nil {
-		return err
-	}
-	err := p.timed(cuts, spans)
-	if end := p.streams.awaitStream(); err == nil {
-		err = p.failed(end)
-	}
-	return err
+	return p.stepBy(func() error { return p.timed(cuts, spans) })
 }
 
 func (p *captured) timed(cuts []int, spans []device.Interval) error {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"ptc/backend/gpu/emu"
 	"ptc/runtime/cuda/fakelib"
@@ -116,10 +117,7 @@ type gpu struct {
 	sticky  int // a result that all calls give from then on
 }
 
-var current struct {
-	sync.Mutex
-	driver *Driver
-}
+var current atomic.Pointer[Driver]
 
 // New makes a driver, which takes the place of the one before.
 func New(o Options) *Driver {
@@ -144,9 +142,7 @@ func New(o Options) *Driver {
 	for i := range o.GPUs {
 		d.gpus = append(d.gpus, &gpu{number: i, allocs: map[uint64]int64{}})
 	}
-	current.Lock()
-	defer current.Unlock()
-	current.driver = d
+	current.Store(d)
 	return d
 }
 

@@ -83,9 +83,7 @@ var addresses = sync.OnceValue(func() map[string]uintptr {
 
 // enter is a call of the current driver.
 func (f *function) enter(args ...uintptr) uintptr {
-	current.Lock()
-	d := current.driver
-	current.Unlock()
+	d := current.Load()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.changed.Broadcast()

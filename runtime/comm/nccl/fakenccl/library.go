@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"ptc/runtime/cuda/fakecuda"
@@ -51,10 +52,7 @@ type group struct {
 	calls []*issued
 }
 
-var current struct {
-	sync.Mutex
-	lib *Library
-}
+var current atomic.Pointer[Library]
 
 // New makes a library on the GPUs of a driver, which takes the place of the one before.
 func New(drv *fakecuda.Driver, o Options) *Library {
@@ -65,9 +63,7 @@ func New(drv *fakecuda.Driver, o Options) *Library {
 	if o.Seed != 0 {
 		l.rng = rand.New(rand.NewPCG(o.Seed, 11))
 	}
-	current.Lock()
-	defer current.Unlock()
-	current.lib = l
+	current.Store(l)
 	return l
 }
 
@@ -166,9 +162,7 @@ func initRankConfig() uintptr {
 //
 //go:uintptrescapes
 func (f *function) enter(args ...uintptr) uintptr {
-	current.Lock()
-	l := current.lib
-	current.Unlock()
+	l := current.Load()
 	r := 0
 	l.drv.Use(func() {
 		switch _, r = l.Count(f.name); {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/cuda/fakelib"
@@ -47,10 +48,7 @@ type Library struct {
 	order    []string   // products as they ran
 }
 
-var current struct {
-	sync.Mutex
-	library *Library
-}
+var current atomic.Pointer[Library]
 
 // New makes a library, which takes the place of the one before.
 func New(o Options) *Library {
@@ -61,9 +59,7 @@ func New(o Options) *Library {
 		o.Offers = []Offer{{}}
 	}
 	l := &Library{o: o, Handles: fakelib.NewHandles(0x7b0000)}
-	current.Lock()
-	defer current.Unlock()
-	current.library = l
+	current.Store(l)
 	return l
 }
 
@@ -147,9 +143,7 @@ var addresses = sync.OnceValue(func() map[string]uintptr {
 
 // enter is a call of the current library.
 func (f *function) enter(args ...uintptr) uintptr {
-	current.Lock()
-	l := current.library
-	current.Unlock()
+	l := current.Load()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, status := l.Count(f.name)
