@@ -1,6 +1,7 @@
 package overlap
 
 import (
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -187,7 +188,7 @@ func moved(x *ir.Op) (n int64) {
 // doneOf is the done of a started operation, whose results take the place of its
 // own.
 func doneOf(f *ir.Func, x *ir.Op, with map[*ir.Value]*ir.Value) *ir.Op {
-	d := f.NewOp(op.Done, x.Results, nil, types(x)...)
+	d := f.NewOp(collective.Done, x.Results, nil, types(x)...)
 	d.Scope, d.Pos, d.Task, d.Run = x.Scope, x.Pos, x.Task, x.Run
 	for i, r := range x.Results {
 		with[r] = d.Results[i]

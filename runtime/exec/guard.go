@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
@@ -141,7 +142,7 @@ func endOf(prog *program.Program, i int) int {
 		return i
 	}
 	for j := i + 1; j < len(prog.Instrs); j++ {
-		if c := prog.Instrs[j].Comm; c != nil && c.Kind == program.Done && c.Of == i {
+		if c := prog.Instrs[j].Comm; c != nil && c.Kind == collective.Done && c.Of == i {
 			return j
 		}
 	}
@@ -177,10 +178,10 @@ func (m *Machine) meets(prog int, guards []guard) bool {
 		counts[rank] = map[stream]int{}
 		for i := range guards[rank].at {
 			switch c := d.prog.Progs[prog].Instrs[i].Comm; {
-			case c == nil || c.Moves() || c.Kind == program.Done || c.Kind == program.ShardSlice:
-			case c.Kind == program.Send:
+			case c == nil || c.Moves() || c.Kind == collective.Done || c.Kind == collective.ShardSlice:
+			case c.Kind == collective.Send:
 				counts[rank][stream{kind: "message", from: rank, to: m.plan.PeerOf(rank, c)}]++
-			case c.Kind == program.Recv:
+			case c.Kind == collective.Recv:
 				counts[rank][stream{kind: "message", from: m.plan.PeerOf(rank, c), to: rank}]++
 			default:
 				over := strings.Join(c.Over, ",")

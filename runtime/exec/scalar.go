@@ -4,6 +4,7 @@ import (
 	"math"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -100,7 +101,7 @@ func (p *Program) bindReports() error {
 		}
 		mem := unsafe.Slice((*byte)(unsafe.Pointer(&r.values[0])), 8*n)
 		var err error
-		r.call, err = d.comm.Prepare(comm.Op{Kind: comm.Broadcast, Group: d.comm.Mesh().World(), DType: dtype.F64, Inner: n,
+		r.call, err = d.comm.Prepare(comm.Op{Kind: collective.Broadcast, Group: d.comm.Mesh().World(), DType: dtype.F64, Inner: n,
 			Root: rank, Src: device.Bytes(mem), Dst: device.Bytes(mem), Label: "loss and statistics"})
 		if err != nil {
 			return errorf(ReasonBug, err, "the loss of program %s cannot be told to all processes", p.name)
