@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"ptc/internal/collective"
 	"ptc/internal/dtype"
@@ -13,35 +14,40 @@ import (
 
 // exchanger readies the communication of a device's programs.
 type exchanger struct {
-	m      *Machine
-	d      *logical
+	plan   *program.Plan
+	rank   int
+	comm   comm.Device
+	local  []*program.Device // by rank: of the devices of this process
 	groups map[string]*comm.Group
+
+	blocked  time.Duration // in communication, by the host's clock
+	enqueues bool          // the device communicates by itself, and the host does not see when
 }
 
-func (x *exchanger) Serves(m device.Memory) bool { return x.d.comm.Serves(m) }
+func (x *exchanger) Serves(m device.Memory) bool { return x.comm.Serves(m) }
 
 // Prepare readies one communication; Validate has checked it.
 func (x *exchanger) Prepare(prog, instr int, at func(buffer int) device.Range) (device.Exchange, error) {
-	in := &x.d.prog.Progs[prog].Instrs[instr]
+	in := &x.local[x.rank].Progs[prog].Instrs[instr]
 	op, err := x.operation(in, at)
 	if err != nil {
 		return device.Exchange{}, err
 	}
-	call, err := x.d.comm.Prepare(op)
+	call, err := x.comm.Prepare(op)
 	if err != nil {
 		return device.Exchange{}, err
 	}
 	if q, ok := call.(device.Enqueued); ok {
-		x.d.enqueues = true
+		x.enqueues = true
 		return device.Exchange{Enqueued: q}, nil
 	}
-	return device.Exchange{Call: blocking{call, x.d}, AtOnce: x.inStep(in.Comm)}, nil
+	return device.Exchange{Call: blocking{call, &x.blocked}, AtOnce: x.inStep(in.Comm)}, nil
 }
 
 // Begin connects the device where its transport has it communicate by itself; so
 // do Watch and End look after that. Other transports have nothing to do.
 func (x *exchanger) Begin() error {
-	if q, ok := x.d.comm.(device.Enqueuer); ok {
+	if q, ok := x.comm.(device.Enqueuer); ok {
 		return q.Begin()
 	}
 	return nil
@@ -49,7 +55,7 @@ func (x *exchanger) Begin() error {
 
 // Watch says why what was issued cannot end.
 func (x *exchanger) Watch() error {
-	if q, ok := x.d.comm.(device.Enqueuer); ok {
+	if q, ok := x.comm.(device.Enqueuer); ok {
 		return q.Watch()
 	}
 	return nil
@@ -69,7 +75,7 @@ var errNotCaptured = errors.New("the transport works on the host")
 
 // Captures says why what is exchanged is not captured in graphs, or nil.
 func (x *exchanger) Captures() error {
-	if q, ok := x.d.comm.(capturer); ok {
+	if q, ok := x.comm.(capturer); ok {
 		return q.Captures()
 	}
 	return errNotCaptured
@@ -77,7 +83,7 @@ func (x *exchanger) Captures() error {
 
 // Enqueues says whether an instruction of any device is done by that device.
 func (x *exchanger) Enqueues(in *program.Instr) bool {
-	q, ok := x.d.comm.(capturer)
+	q, ok := x.comm.(capturer)
 	if !ok {
 		return false
 	}
@@ -87,7 +93,7 @@ func (x *exchanger) Enqueues(in *program.Instr) bool {
 
 // Capture makes graphs of operations.
 func (x *exchanger) Capture(ops []device.Enqueued) ([]device.Captured, error) {
-	if q, ok := x.d.comm.(capturer); ok {
+	if q, ok := x.comm.(capturer); ok {
 		return q.Capture(ops)
 	}
 	return nil, errNotCaptured
@@ -95,7 +101,7 @@ func (x *exchanger) Capture(ops []device.Enqueued) ([]device.Captured, error) {
 
 // Replay says that a graph with operations is about to be launched.
 func (x *exchanger) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) error {
-	if q, ok := x.d.comm.(capturer); ok {
+	if q, ok := x.comm.(capturer); ok {
 		return q.Replay(stream, ops, marks)
 	}
 	return errNotCaptured
@@ -103,7 +109,7 @@ func (x *exchanger) Replay(stream uintptr, ops []device.Enqueued, marks []uint32
 
 // Allocate gives memory of the transport, where it has any.
 func (x *exchanger) Allocate(bytes int64) (uint64, func() error, error) {
-	if q, ok := x.d.comm.(device.Allocator); ok {
+	if q, ok := x.comm.(device.Allocator); ok {
 		return q.Allocate(bytes)
 	}
 	return 0, nil, nil
@@ -111,7 +117,7 @@ func (x *exchanger) Allocate(bytes int64) (uint64, func() error, error) {
 
 // End disconnects the device.
 func (x *exchanger) End() error {
-	if q, ok := x.d.comm.(device.Enqueuer); ok {
+	if q, ok := x.comm.(device.Enqueuer); ok {
 		return q.End()
 	}
 	return nil
@@ -123,8 +129,8 @@ func (x *exchanger) inStep(c *program.Comm) bool {
 	if c.Kind == collective.Send || c.Kind == collective.Recv {
 		return false
 	}
-	for i := range x.m.plan.Parts(c.Over) {
-		if other := x.m.ranks[x.m.plan.Member(x.d.rank, c.Over, i)]; other.prog != x.d.prog || other.comm == nil {
+	for i := range x.plan.Parts(c.Over) {
+		if x.local[x.plan.Member(x.rank, c.Over, i)] != x.local[x.rank] {
 			return false
 		}
 	}
@@ -150,7 +156,7 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 	}
 	op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)
 	if collective.Of(op.Kind).Message {
-		op.Peer = x.m.plan.PeerOf(x.d.rank, c)
+		op.Peer = x.plan.PeerOf(x.rank, c)
 	}
 	return op, nil
 }
@@ -174,7 +180,7 @@ func (x *exchanger) group(over []string) (*comm.Group, error) {
 	if g := x.groups[key]; g != nil {
 		return g, nil
 	}
-	g, err := x.d.comm.Mesh().Group(over...)
+	g, err := x.comm.Mesh().Group(over...)
 	if err == nil {
 		x.groups[key] = g
 	}

@@ -74,16 +74,6 @@ func (s *sharing) batches(b *batch) (err error) {
 	return nil
 }
 
-// send has all processes get a batch.
-func (b *batch) send() error {
-	for _, f := range b.share {
-		if err := f(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // tell says a word to all, and gives what the root has said.
 func (s *sharing) tell(word byte) (byte, error) {
 	if s == nil {

@@ -22,32 +22,30 @@ type tracer struct {
 	tracks   []metrics.Track
 }
 
-// openTrace makes the trace one of the sinks. It comes after all that may fail
+// openTrace makes the trace one of the sinks; nil where none was asked for. It comes after all that may fail
 // before the first step, so that a trace of an earlier run is not lost to a
 // mistake.
-func (r *run) openTrace() error {
-	if r.o.Trace == "" {
-		return nil
+func openTrace(j *job, first, last int64) (*tracer, error) {
+	if j.o.Trace == "" {
+		return nil, nil
 	}
-	if !r.root() {
-		r.trace = &tracer{}
-		r.trace.choose(r.first, r.last, r.o.TraceSteps)
-		return nil
+	t := &tracer{}
+	t.choose(first, last, j.o.TraceSteps)
+	if !j.procs.root() {
+		return t, nil
 	}
-	file, err := metrics.CreateTrace(r.o.Trace)
-	if err != nil {
-		return fileError(err, "the trace %s cannot be written", r.o.Trace)
+	var err error
+	if t.file, err = metrics.CreateTrace(j.o.Trace); err != nil {
+		return nil, fileError(err, "the trace %s cannot be written", j.o.Trace)
 	}
-	r.trace = &tracer{file: file}
-	r.trace.choose(r.first, r.last, r.o.TraceSteps)
-	for rank := range r.plan.Ranks() {
-		if r.end != nil && rank > 0 {
+	for rank := range j.plan.Ranks() {
+		if j.procs.end != nil && rank > 0 {
 			break // in another process
 		}
-		r.trace.tracks = append(r.trace.tracks, file.Track(fmt.Sprintf("device %d", rank), "kernels"))
+		t.tracks = append(t.tracks, t.file.Track(fmt.Sprintf("device %d", rank), "kernels"))
 	}
-	r.log = metrics.Multi(r.log, file)
-	return nil
+	j.log.Sink = metrics.Multi(j.log.Sink, t.file)
+	return t, nil
 }
 
 // choose says which of the steps from first to last have spans.
@@ -78,6 +76,17 @@ func (t *tracer) add(plan *program.Plan, spans []exec.Span, rates func(*exec.Spa
 		from, to := &spans[a.from], &spans[a.to]
 		t.file.Flow(from.In.Comm.Kind, t.tracks[from.Rank], since(from.Start), t.tracks[to.Rank], max(since(to.Start), since(to.End)-1))
 	}
+}
+
+// close puts the trace in its place, also that of a run that failed.
+func (t *tracer) close(path string) error {
+	if t == nil || t.file == nil {
+		return nil
+	}
+	if err := t.file.Close(); err != nil {
+		return fileError(err, "the trace %s cannot be written", path)
+	}
+	return nil
 }
 
 // arrow leads from one span to another that waits for it.
@@ -124,15 +133,4 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 		}
 	}
 	return out
-}
-
-// closeTrace puts the trace in its place, also that of a run that failed.
-func (r *run) closeTrace() error {
-	if r.trace == nil || r.trace.file == nil {
-		return nil
-	}
-	if err := r.trace.file.Close(); err != nil {
-		return fileError(err, "the trace %s cannot be written", r.o.Trace)
-	}
-	return nil
 }
