@@ -132,12 +132,12 @@ func (y *Layout) checkAccumulate() {
 	if local%(times*max(1, y.micro)) == 0 {
 		return
 	}
-	beside := ""
+	each := ""
 	if y.micro > 1 {
-		beside = fmt.Sprintf(", each in the %d microbatches of the pipeline", y.micro)
+		each = fmt.Sprintf(", each in the %d microbatches of the pipeline", y.micro)
 	}
 	most := local / max(1, y.micro)
-	y.f.Wants("E0407", y.rounds.Value, "a divisor of "+value.FormatNumber(value.Whole(most)), "", "%s cannot be cut into %d parts%s", ofBatch(axis, local, parts), times, beside)
+	y.f.Wants("E0407", y.rounds.Value, "a divisor of "+value.FormatNumber(value.Whole(most)), "", "%s cannot be cut into %d parts%s", ofBatch(axis, local, parts), times, each)
 }
 
 // times is what `accumulate` says, 1 where it says nothing.
