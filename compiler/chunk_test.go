@@ -162,7 +162,7 @@ func mostLogits(module string) (most int) {
 	return most
 }
 
-// What a step needs beside parameters and states is less by what the logits need, and the
+// A step needs less memory in addition to parameters and states, by that of the logits, and the
 // gradient of the weight is there once, however many chunks add to it.
 func TestChunksLeaveMemory(t *testing.T) {
 	src, err := os.ReadFile("../examples/gpt/gpt.ptl")

@@ -73,7 +73,7 @@ func (y *Layout) checkStages() {
 			}
 			e := source.ErrorAt("E0421", id, "`%s` holds the stages of the pipeline, and this rule %s over it", id.Name, does)
 			e.Want = "another mesh axis"
-			e.Hint = "devices of a pipeline have different blocks: give the mesh one more axis"
+			e.Hint = "devices of a pipeline have different blocks: add one more axis to the mesh"
 			e.Note = []diag.Note{{Pos: p.At(), Msg: "the pipeline is over it here"}}
 			y.in.Errs.Add(e)
 		}
@@ -95,7 +95,7 @@ func (y *Layout) checkReplicas() {
 		}
 		for _, id := range z.Over {
 			if n := y.mod.MeshSize(id.Name); n > 1 && !used[id.Name] {
-				y.f.Wants("E0422", id, "a mesh axis that something is sharded over", "`shard "+batch+" over "+id.Name+"` gives each device a part of the batch",
+				y.f.Wants("E0422", id, "a mesh axis over which something is sharded", "`shard "+batch+" over "+id.Name+"` shards the batch",
 					"the %d devices of `%s` all do the same work", n, id.Name)
 			}
 		}
@@ -112,7 +112,7 @@ func (y *Layout) checkWhole() {
 		}
 		for _, r := range y.shards {
 			if undone := len(r.of) > 0 && y.keepsWhole(w, r); undone {
-				e := source.ErrorAt("E0423", w, "every parameter of a rule is replicated, so that it shards nothing")
+				e := source.ErrorAt("E0423", w, "`replicate` covers every parameter of a rule, so the rule shards nothing")
 				e.Want = "one of the two rules"
 				e.Note = []diag.Note{{Pos: r.node.At(), Msg: "the rule"}}
 				y.in.Errs.Add(e)
@@ -165,9 +165,9 @@ func (y *Layout) checkScope(r shardRule, scope []placed) {
 	case len(r.of) > 1:
 		who = "these parameters have"
 	case len(r.between) == 1:
-		who = "what `" + r.between[0].Name.Name + "` gives has"
+		who = "the result of `" + r.between[0].Name.Name + "` has"
 	default:
-		who = "what these modules give has"
+		who = "the results of these modules have"
 	}
 	sort.Strings(names)
 	y.f.Wants("E0402", r.node, diag.OneOf(names), diag.DidYouMean(r.axis, names), "%s no axis `%s`", who, r.axis)
@@ -223,7 +223,7 @@ func (y *Layout) again(o, r shardRule) {
 	}
 	e := source.ErrorAt("E0404", r.node, "axis `%s` is sharded twice", r.axis)
 	if len(mesh) > 1 {
-		e.Hint = "`shard " + r.axis + " over (" + strings.Join(mesh, ", ") + ")` cuts it by both"
+		e.Hint = "`shard " + r.axis + " over (" + strings.Join(mesh, ", ") + ")` shards it over both"
 	}
 	e.Note = []diag.Note{{Pos: o.node.At(), Msg: "first sharded here"}}
 	y.in.Errs.Add(e)
@@ -262,9 +262,9 @@ func (y *Layout) checkSize(r shardRule, p placed) {
 	n := p.typ.Axes[i].Size
 	switch {
 	case n%parts != 0 && !r.zigzag:
-		y.f.Wants("E0406", r.node, "a multiple of "+value.FormatNumber(value.Whole(parts)), "", "axis `%s` is %d in %s, and cannot be cut into %d equal parts", r.axis, n, p.name, parts)
+		y.f.Wants("E0406", r.node, "a multiple of "+value.FormatNumber(value.Whole(parts)), "", "axis `%s` is %d in %s, and cannot be split into %d equal shards", r.axis, n, p.name, parts)
 	case r.zigzag && parts > 1 && n%(2*parts) != 0:
-		y.f.Wants("E0406", r.node, "a multiple of "+value.FormatNumber(value.Whole(2*parts)), "`order = contiguous` takes one part for each device",
-			"axis `%s` is %d in %s, and cannot be cut into %d equal parts, two for each device", r.axis, n, p.name, 2*parts)
+		y.f.Wants("E0406", r.node, "a multiple of "+value.FormatNumber(value.Whole(2*parts)), "`order = contiguous` needs one shard for each device",
+			"axis `%s` is %d in %s, and cannot be split into %d equal chunks, two for each device", r.axis, n, p.name, 2*parts)
 	}
 }

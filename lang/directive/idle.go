@@ -45,18 +45,18 @@ func (y *Layout) checkPointless() {
 			}
 		case *syntax.Precision:
 			if !added && y.precision.Reduce != ir.F32 {
-				y.pointless(d, "reduce", "no devices add up gradients")
+				y.pointless(d, "reduce", "no devices reduce gradients")
 			}
 		case *syntax.Pipeline:
 			y.pointlessPipeline(d)
 		case *syntax.Entry:
 			switch {
 			case d.Key.Name == "bucket" && !added:
-				y.pointless(d, "bucket", "no devices add up gradients")
+				y.pointless(d, "bucket", "no devices reduce gradients")
 			case d.Key.Name == "two_level" && !y.lists():
 				y.pointless(d, "two_level", "no rule is over a list of mesh axes")
 			case d == y.rounds && y.times() == 1:
-				y.pointless(d, "accumulate", "the batch is one part")
+				y.pointless(d, "accumulate", "the batch has one part")
 			}
 		}
 	}

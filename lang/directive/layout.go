@@ -195,7 +195,7 @@ func (y *Layout) unknownPath(p *syntax.Path) {
 	for _, q := range y.in.Params {
 		add(value.Starred(q.Path))
 	}
-	y.f.Wants("E0412", p, "a module such as `Block`, or a path such as `blocks.*.attn`", diag.DidYouMean(p.String(), names), "nothing in the model is called `%s`", p)
+	y.f.Wants("E0412", p, "a module such as `Block`, or a path such as `blocks.*.attn`", diag.DidYouMean(p.String(), names), "the model has no module or parameter `%s`", p)
 }
 
 // covers is whether a pattern names a parameter, an instance that holds it, or

@@ -59,7 +59,7 @@ func (y *Layout) recompute(d *syntax.Recompute) {
 			y.checkKept(x, k, mods)
 		}
 	}, "budget": func(x syntax.Expr) {
-		y.f.Wants("E0415", x, "`recompute auto`, which chooses under a budget", "", "a budget for modules that are named")
+		y.f.Wants("E0415", x, "`recompute auto`, which chooses under a budget", "", "a rule that names modules has no budget")
 	}})
 	y.rule(d, &layout.Recompute{Of: y.patterns(d.What), Keep: keep})
 }
@@ -89,10 +89,10 @@ func (y *Layout) recomputeAuto(d *syntax.Recompute) {
 			r.Budget = int64(n)
 		}
 	}, "keep": func(x syntax.Expr) {
-		y.f.Wants("E0415", x, "names of modules to recompute: `recompute Block { keep = … }`", "", "`recompute auto` chooses what is kept")
+		y.f.Wants("E0415", x, "names of modules to recompute: `recompute Block { keep = … }`", "", "`recompute auto` itself chooses what to keep")
 	}})
 	if !given && !y.hasMemory() {
-		y.f.Wants("E0420", d, "`recompute auto { budget = 2 GiB }`, or `device memory = 80 GiB` in the layout", "", "nothing says how much may be kept")
+		y.f.Wants("E0420", d, "`recompute auto { budget = 2 GiB }`, or `device memory = 80 GiB` in the layout", "", "`recompute auto` has no limit of memory")
 	}
 	y.rule(d, r)
 }
@@ -127,7 +127,7 @@ func (y *Layout) modulesOf(ps []*syntax.Path, to string) (out []*value.Instance)
 			list, _ := repeatedAt(y.in.Model, p.Parts)
 			out = append(out, list...)
 		case y.selects(p):
-			y.f.Wants("E0412", p, "a module such as `Block`, or the path of one", "", "`%s` is a parameter: only what modules compute can be %s", p, to)
+			y.f.Wants("E0412", p, "a module such as `Block`, or the path of one", "", "`%s` is a parameter: only values that modules compute can be %s", p, to)
 		default:
 			y.unknownPath(p)
 		}
@@ -214,7 +214,7 @@ func (y *Layout) setPrecision(d *syntax.Precision) {
 // speaks. A path with points is a string.
 func (y *Layout) setProducts(x syntax.Expr) {
 	if y.precision.Products == "" {
-		y.f.Wants("E0413", x, "`products = f8`, or no `on`", "", "`on` names modules, but nothing is said of their products")
+		y.f.Wants("E0413", x, "`products = f8`, or no `on`", "", "`on` names modules, but there is no `products`")
 		return
 	}
 	ps := y.paths(x)
@@ -226,7 +226,7 @@ func (y *Layout) setProducts(x syntax.Expr) {
 // vanish for want of range, so elsewhere it is a mistake.
 func (y *Layout) setScale(x syntax.Expr) {
 	if c := y.precision.Compute; c != ir.F16 {
-		y.f.Wants("E0413", x, "`compute = f16`, or no `loss_scale`", "", "gradients in %s have the range that they need without a scale", c)
+		y.f.Wants("E0413", x, "`compute = f16`, or no `loss_scale`", "", "gradients in %s have enough range without a scale", c)
 		return
 	}
 	if n, ok := x.(*syntax.Name); ok && n.Name == "dynamic" {
@@ -265,7 +265,7 @@ func (y *Layout) offload(d *syntax.Offload) {
 			y.f.Wants("E0418", p, diag.OneOf(kinds), diag.DidYouMean(k, kinds), "`%s` cannot be offloaded", p)
 			continue
 		case len(d.Of) > 0 && k != "activations":
-			y.f.Wants("E0418", d.Of[0], "`offload "+k+" to "+d.To.Name+"`: all of it", "", "only activations are offloaded of some modules")
+			y.f.Wants("E0418", d.Of[0], "`offload "+k+" to "+d.To.Name+"`: all of it", "", "only activations can be offloaded for some modules")
 		}
 		y.single(p, "offload "+k)
 		what = append(what, k)
@@ -289,7 +289,7 @@ func (y *Layout) offload(d *syntax.Offload) {
 func (y *Layout) device(d *syntax.Device) {
 	for _, e := range d.Entries {
 		if e.Key.Name != "memory" {
-			y.f.Wants("E0415", e.Key, "`memory`", diag.DidYouMean(e.Key.Name, []string{"memory"}), "a device has no `%s`", e.Key.Name)
+			y.f.Wants("E0415", e.Key, "`memory`", diag.DidYouMean(e.Key.Name, []string{"memory"}), "`device` has no option `%s`", e.Key.Name)
 			continue
 		}
 		y.single(e, "device memory")

@@ -94,7 +94,7 @@ func (y *Layout) paths(x syntax.Expr) []*syntax.Path {
 			p.Span = e.Span
 		}
 		if slices.Contains(p.Parts, "") {
-			y.f.Wants("E0412", e, "a module such as `Block`, or the path of one, \"blocks.*.mlp\"", "", "`%s` is no path", value.Clip(w))
+			y.f.Wants("E0412", e, "a module such as `Block`, or the path of one, \"blocks.*.mlp\"", "", "`%s` is not a path", value.Clip(w))
 			continue
 		}
 		out = append(out, p)

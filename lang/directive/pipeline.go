@@ -26,7 +26,7 @@ func (y *Layout) pipeline(d *syntax.Pipeline) {
 		if all := repeatedPaths(y.in.Model, ""); len(all) > 0 {
 			want = diag.OneOf(all) + ", which repeats"
 		}
-		y.f.Wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)
+		y.f.Wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be split into stages", d.What)
 	}
 	schedule, micro, chunks := "1f1b", 1, 0
 	var byHand syntax.Expr
@@ -115,7 +115,7 @@ func (y *Layout) checkMicrobatches(x syntax.Expr, n int) {
 	if local == 0 || local%n == 0 {
 		return
 	}
-	y.f.Wants("E0407", x, "a divisor of "+value.FormatNumber(value.Whole(local)), "", "%s cannot be cut into %d microbatches", ofBatch(axis, local, parts), n)
+	y.f.Wants("E0407", x, "a divisor of "+value.FormatNumber(value.Whole(local)), "", "%s cannot be split into %d microbatches", ofBatch(axis, local, parts), n)
 }
 
 // checkAccumulate checks that `accumulate` divides what a device has of the batch, and
@@ -132,12 +132,12 @@ func (y *Layout) checkAccumulate() {
 	if local%(times*max(1, y.micro)) == 0 {
 		return
 	}
-	beside := ""
+	each := ""
 	if y.micro > 1 {
-		beside = fmt.Sprintf(", each in the %d microbatches of the pipeline", y.micro)
+		each = fmt.Sprintf(", each in the %d microbatches of the pipeline", y.micro)
 	}
 	most := local / max(1, y.micro)
-	y.f.Wants("E0407", y.rounds.Value, "a divisor of "+value.FormatNumber(value.Whole(most)), "", "%s cannot be cut into %d parts%s", ofBatch(axis, local, parts), times, beside)
+	y.f.Wants("E0407", y.rounds.Value, "a divisor of "+value.FormatNumber(value.Whole(most)), "", "%s cannot be split into %d parts%s", ofBatch(axis, local, parts), times, each)
 }
 
 // times is what `accumulate` says, 1 where it says nothing.

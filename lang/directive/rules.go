@@ -83,13 +83,13 @@ func (y *Layout) sequence(d *syntax.Shard, r *layout.Shard) {
 	}
 	switch {
 	case len(d.Of) > 0:
-		y.f.Wants("E0415", d.Options, "a rule for all tensors, without `of`", "", "attention and order of a rule about parameters")
+		y.f.Wants("E0415", d.Options, "a rule for all tensors, without `of`", "", "`attention` and `order` in a rule for parameters")
 	case len(d.Between) > 0:
-		y.f.Wants("E0415", d.Options, "a rule for all tensors, without `between`", "", "attention and order of a rule about borders of modules")
+		y.f.Wants("E0415", d.Options, "a rule for all tensors, without `between`", "", "`attention` and `order` in a rule with `between`")
 	case len(d.Axes) > 1:
-		y.f.Wants("E0415", d.Options, "a rule of its own for the sequence", "", "attention and order of a rule about %d axes", len(d.Axes))
+		y.f.Wants("E0415", d.Options, "a separate rule for the sequence", "", "`attention` and `order` in a rule for %d axes", len(d.Axes))
 	case len(d.Over) > 1:
-		y.f.Wants("E0415", d.Options, "one mesh axis: the devices of a ring", "", "attention and order over %d mesh axes", len(d.Over))
+		y.f.Wants("E0415", d.Options, "one mesh axis: the devices of a ring", "", "`attention` and `order` over %d mesh axes", len(d.Over))
 	default:
 		y.options(d.Options, map[string]func(syntax.Expr){
 			"attention": choose("attention", &r.Attention, layout.Attentions),
@@ -124,7 +124,7 @@ func (y *Layout) overlap(d *syntax.Overlap) {
 		return
 	}
 	if len(d.What) > 1 {
-		y.f.Wants("E0417", d.What[none], "`overlap none`, or the collectives alone", "", "`none` in a list of collectives")
+		y.f.Wants("E0417", d.What[none], "`overlap none`, or only collectives", "", "`none` in a list of collectives")
 	}
 	y.rule(d, &layout.Overlap{})
 }
@@ -133,7 +133,7 @@ func (y *Layout) overlap(d *syntax.Overlap) {
 func (y *Layout) entry(d *syntax.Entry) {
 	e, words := layout.OptionOf(d.Key.Name)
 	if e == nil {
-		y.f.Wants("E0415", d.Key, "`"+strings.Join(words, "`, `")+"`, or a directive", diag.DidYouMean(d.Key.Name, layout.Words()), "a layout has no option `%s`", d.Key.Name)
+		y.f.Wants("E0415", d.Key, "`"+strings.Join(words, "`, `")+"`, or a directive", diag.DidYouMean(d.Key.Name, layout.Words()), "unknown option `%s` of a layout", d.Key.Name)
 		return
 	}
 	y.single(d, d.Key.Name)

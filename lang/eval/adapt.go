@@ -87,9 +87,9 @@ func (f *Frame) SeeProducts() map[string]Contraction {
 	for _, a := range in.Adapters {
 		for i, on := range a.On {
 			if !in.Selects(on) {
-				f.Errorf("E0412", a.Paths[i], "no parameter has a path like `%s`", value.Clip(on))
+				f.Errorf("E0412", a.Paths[i], "no parameter path matches `%s`", value.Clip(on))
 			} else if !in.multiplied(on) {
-				f.Wants("E0513", a.Paths[i], "a parameter that is a factor of `dot`, as it is", "", "no product reads a parameter like `%s`", value.Clip(on))
+				f.Wants("E0513", a.Paths[i], "a parameter that is itself a factor of `dot`", "", "no product reads a parameter that matches `%s`", value.Clip(on))
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func (f *Frame) ReadAdapters(x *syntax.Lora) *Adapters {
 		a.Rank = n
 	}
 	if len(x.On) == 0 {
-		f.Wants("E0504", x, "`on = blocks.*.attn.wq`", "", "`lora` does not say its on")
+		f.Wants("E0504", x, "`on = blocks.*.attn.wq`", "", "`lora` lacks `on`")
 	}
 	for _, on := range x.On {
 		for _, p := range on.Paths {

@@ -112,7 +112,7 @@ func (g *Frame) moduleExpr(x syntax.Expr) (value.ModuleRef, []*syntax.Arg, bool)
 		}
 		return m, nil, false
 	case m.Decl.Kind != "module":
-		g.Wants("E0221", name, "a module", "", "%s as part of a module", m.What())
+		g.Wants("E0221", name, "a module", "", "%s cannot be part of a module", m.What())
 		return m, nil, false
 	}
 	return m, args, true

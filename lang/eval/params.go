@@ -104,7 +104,7 @@ func Initializers() (out []Signature) {
 // Initial reads `~ normal(std = 0.02)`.
 func (g *Frame) Initial(n syntax.Node, x syntax.Expr) (ir.Term, bool) {
 	if x == nil {
-		g.Wants("E0220", n, "`~ zeros`, `~ normal(std = 0.02)` or the like", "", "nothing says how this starts")
+		g.Wants("E0220", n, "`~ zeros`, `~ normal(std = 0.02)` or the like", "", "the parameter has no initial values")
 		return ir.Term{}, false
 	}
 	name, args := x, []*syntax.Arg(nil)

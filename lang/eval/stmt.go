@@ -102,7 +102,7 @@ func (f *Frame) loop(s *syntax.For) {
 		f.Undefined(v)
 		return
 	default:
-		f.Wants("E0209", s.Over, "a repeated module, such as `blocks : Block[layers]`, or a list", "", "a loop over %s", v.What())
+		f.Wants("E0209", s.Over, "a repeated module, such as `blocks : Block[layers]`, or a list", "", "cannot loop over %s", v.What())
 		return
 	}
 	for _, i := range items {

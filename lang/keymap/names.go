@@ -124,7 +124,7 @@ func (l *lowerer) lower() {
 		}
 	}
 	if l.out.Architecture == "" {
-		l.Wants("E0710", l.block.Family, "`architecture = \"LlamaForCausalLM\"` or the like", "", "`names %s` does not say what the model is called there", l.block.Family.Name)
+		l.Wants("E0710", l.block.Family, "`architecture = \"LlamaForCausalLM\"` or the like", "", "`names %s` does not name the architecture of the model", l.block.Family.Name)
 	}
 	for _, x := range l.block.Items {
 		if r, ok := x.(*syntax.TensorRow); ok {
@@ -154,7 +154,7 @@ func (l *lowerer) entry(x *syntax.Entry) {
 		l.out.Prefix = l.text(x)
 	case "plus_one":
 		if l.out.PlusOne = l.text(x); l.out.Format != "gguf" {
-			l.Wants("E0710", x.Key, "`format = gguf` before it", "", "elements that are 1 more are those of files of GGUF alone")
+			l.Wants("E0710", x.Key, "`format = gguf` before it", "", "only GGUF files have elements that are 1 more")
 		}
 	default:
 		known := []string{"architecture", "format", "plus_one", "prefix", "refuse"}

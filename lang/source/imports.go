@@ -46,7 +46,7 @@ func (ld *loader) follow(f *File, d *syntax.Import) *File {
 	}
 	p := importPath(d)
 	if path.IsAbs(p) {
-		e := ErrorAt("E0212", d, "`%s` is the path of a file on one machine", p)
+		e := ErrorAt("E0212", d, "`%s` is an absolute path, which exists on one machine only", p)
 		e.Want = "a path relative to this file"
 		ld.errs.Add(e)
 		return nil
@@ -90,7 +90,7 @@ func (ld *loader) user(p string, d *syntax.Import) *File {
 	}
 	src, err := ld.read(p)
 	if errors.Is(err, ErrOutside) {
-		e := ErrorAt("E0230", d, "`%s` is outside the folder that imports may come from", importPath(d))
+		e := ErrorAt("E0230", d, "`%s` is outside the folder for imports", importPath(d))
 		e.Want = "a file below the main file's folder, or below the folder that --imports-below names"
 		ld.errs.Add(e)
 		return nil

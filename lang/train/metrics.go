@@ -64,7 +64,7 @@ func (l *Lowerer) metric(f *eval.Frame, e *syntax.Entry, read map[*value.Param]b
 	for _, p := range l.Params {
 		if fb.Values[p] != nil && !read[p] {
 			err := source.ErrorAt("E0514", e.Value, "the metric `%s` reads the parameter `%s`, which the loss does not read", e.Key.Name, p.Path)
-			err.Want, err.Note = "a metric of what is trained", []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
+			err.Want, err.Note = "a metric of trained parameters", []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
 			l.Errs.Add(err)
 			return nil
 		}
@@ -107,7 +107,7 @@ func (t *Block) readMetrics(f *eval.Frame, errs *source.Reporter) {
 				continue
 			}
 			if k == ir.RoleLoss {
-				f.Wants("E0514", e.Key, "another name", "the loss is told in any case", "a metric is called `%s`", k)
+				f.Wants("E0514", e.Key, "another name", "the loss is always reported", "a metric is called `%s`", k)
 				continue
 			}
 			said[k] = len(t.metrics)

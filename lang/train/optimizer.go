@@ -47,7 +47,7 @@ func optimizersOf(f *eval.Frame, t *Block) []*optimizer {
 			return nil
 		}
 		if o.on == nil && i < len(list)-1 {
-			f.Wants("E0506", o.At, "`on = …` in all but the last", "", "%s has all parameters, so that what follows has none", o.What())
+			f.Wants("E0506", o.At, "`on = …` in all but the last", "", "%s, without `on`, takes all parameters and leaves none for the next optimizer", o.What())
 			return nil
 		}
 		out = append(out, o)
@@ -151,7 +151,7 @@ func patterns(f *eval.Frame, x syntax.Expr) []string {
 			continue
 		}
 		if !f.Interp.Selects(string(s)) {
-			f.Errorf("E0412", x, "no parameter has a path like `%s`", value.Clip(string(s)))
+			f.Errorf("E0412", x, "no parameter path matches `%s`", value.Clip(string(s)))
 		}
 		out = append(out, string(s))
 	}

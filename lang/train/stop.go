@@ -44,7 +44,7 @@ func (l *Lowerer) stopAttrs(f *eval.Frame, t *Block) ir.Attrs {
 		}
 	}
 	if said["patience"] == nil {
-		f.Wants("E0504", x, "`patience = 3`", "", "`stop` does not say its patience")
+		f.Wants("E0504", x, "`patience = 3`", "", "`stop` lacks `patience`")
 		return nil
 	}
 	out := ir.Attrs{}
@@ -73,7 +73,7 @@ func (t *Block) watched(f *eval.Frame, x *syntax.Stop, said map[string]*syntax.E
 			f.Wants("E0515", e.Value, diag.OneOf(names), diag.DidYouMean(name, names), "`on` is neither the loss nor a metric of `metrics { … }`")
 		} else if name != ir.RoleLoss {
 			if out = out.With("on", ir.Str(name)); said["best"] == nil {
-				f.Wants("E0504", x, "`best = max` or `best = min`", "", "`stop` does not say whether a large `%s` is good", name)
+				f.Wants("E0504", x, "`best = max` or `best = min`", "", "`stop` lacks `best`: is a large or a small `%s` better?", name)
 			}
 		}
 	}

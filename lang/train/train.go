@@ -135,11 +135,11 @@ func (l *Lowerer) imported(name string) (value.ModuleRef, bool) {
 
 func (l *Lowerer) noTrain(models []*syntax.Module) {
 	e := &diag.Error{Code: "E0501", Pos: diag.Pos{File: l.Prog.Main.Name, Line: 1, Col: 1},
-		Msg: "the file has no `train` block, so there is nothing to compile"}
+		Msg: "the file has no `train` block: there is nothing to compile"}
 	e.Hint = "add `train Model { loss = …  optimizer = …  data = … }`, or import a file that has one"
 	if len(models) > 0 {
 		e.Pos, e.Len = models[0].Name.At(), models[0].Name.Len()
-		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block, so there is nothing to compile"
+		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block: there is nothing to compile"
 		e.Hint = "add `train " + models[0].Name.Name + " { loss = …  optimizer = …  data = … }`"
 	}
 	l.Errs.Add(e)
@@ -174,7 +174,7 @@ func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
 		}
 	}
 	if len(missing) > 0 {
-		f.Wants("E0504", t.Node.Model, "`"+missing[0]+" = …`", "", "`train %s` does not say its %s", t.Node.Model.Name, strings.Join(missing, ", "))
+		f.Wants("E0504", t.Node.Model, "`"+missing[0]+" = …`", "", "`train %s` lacks %s", t.Node.Model.Name, strings.Join(missing, ", "))
 	}
 	return t
 }
@@ -266,12 +266,12 @@ func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
 		}
 	}
 	if e, s := t.entries["epochs"], t.entries["steps"]; e != nil && s != nil {
-		err := source.ErrorAt("E0516", e.Key, "`train` says how long to train both in epochs and in steps")
+		err := source.ErrorAt("E0516", e.Key, "`train` has both `epochs` and `steps`")
 		err.Want, err.Note = "one of the two", []diag.Note{{Pos: s.Key.At(), Msg: "the steps"}}
 		l.Errs.Add(err)
 	}
 	if e := t.entries["epochs"]; e != nil && t.Data != nil && strings.HasPrefix(t.Data.Term.Args.Text("kind"), "synthetic") {
-		f.Wants("E0516", e.Key, "`steps = …`", "", "synthetic data has no end, and so no epochs")
+		f.Wants("E0516", e.Key, "`steps = …`", "", "synthetic data has no end, so it has no epochs")
 	}
 	if stop := l.stopAttrs(f, t); stop != nil {
 		out = append(out, ir.Attr{Key: "stop", Val: ir.Terms{{Head: "stop", Args: stop}}})
@@ -354,7 +354,7 @@ func (l *Lowerer) trainedToo(t *Block, step, valid *eval.Builder) bool {
 		if valid.Values[p] == nil || step.Values[p] != nil {
 			continue
 		}
-		e := source.ErrorAt("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` in validation alone", p.Path)
+		e := source.ErrorAt("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` only in validation", p.Path)
 		e.Want = "a parameter that is read in training, or in both"
 		e.Note = []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
 		e.Hint = "look for a condition on `training` that chooses otherwise"

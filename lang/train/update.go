@@ -99,7 +99,7 @@ func (l *Lowerer) assigned(f *eval.Frame, opts []*optimizer, trained []*value.Pa
 			return false
 		}
 		if o == nil {
-			f.Wants("E0506", opts[len(opts)-1].entry.Value, "a last optimizer without `on`, or `freeze`", "", "no optimizer has the parameter `%s`", p.Path)
+			f.Wants("E0506", opts[len(opts)-1].entry.Value, "a last optimizer without `on`, or `freeze`", "", "no optimizer selects the parameter `%s`", p.Path)
 			return false
 		}
 		own[o] = append(own[o], p)
@@ -201,7 +201,7 @@ func (u *updater) clipScale() bool {
 		return false
 	}
 	if !u.f.Between(x, v, 0, math.Inf(1)) {
-		u.f.Wants("E0506", x, "a positive finite limit", "leave `clip` out to clip nothing", "`clip` is %s", value.FormatNumber(c))
+		u.f.Wants("E0506", x, "a positive finite limit", "omit `clip` to disable clipping", "`clip` is %s", value.FormatNumber(c))
 		return false
 	}
 	u.f.Scope = "optimizer.clip"

@@ -166,7 +166,7 @@ func (o *optimizer) result(a *ir.Arg) *ir.Result {
 	return nil
 }
 
-// stays reports whether u is left in device memory: states of instances beside some that
+// stays reports whether u is left in device memory: states of instances next to some that
 // are there once, and what microbatches read. No optimizer has such.
 func (o *optimizer) stays(u *update) bool {
 	each := u.states[0].Value.Each

@@ -30,7 +30,7 @@ type counted struct {
 }
 
 // countedOf finds the units of each device under rules, of which those that name modules
-// hold beside auto; instances of a run decide alike, unless they may differ (apart). nil
+// hold together with auto; instances of a run decide alike, unless they may differ (apart). nil
 // where the schedule's own pass reports what is wrong, with its place.
 func countedOf(c *pass.Context, m *ir.Module, rules []rule, p *phases, a *attentions, apart bool) (*counted, error) {
 	l, err := localOf(m, c.Target.Chunk)

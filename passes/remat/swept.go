@@ -66,7 +66,7 @@ func (l *local) rowsOf(o *ir.Op, x, weight *ir.Value) (axes []string, n int64) {
 }
 
 // spread notes that root is made in n ranges of rows, and what has rows, is about as large
-// and reads it, or is read beside it.
+// and reads it, or has a common reader.
 func (l *local) spread(root *ir.Value, rows string, n int64, users map[*ir.Value][]*ir.Op) {
 	least := l.elems(root)
 	work := []*ir.Value{root}

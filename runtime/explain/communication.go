@@ -125,14 +125,14 @@ func communicationHead(b *strings.Builder, p *program.Plan) {
 	fmt.Fprintf(b, "\nCommunication in a step; a device has at most %s, of %s\n", units.Plural(count, "operation"), units.Bytes(bytes))
 }
 
-func total(list []Collective) (all, beside int64) {
+func total(list []Collective) (all, overlapped int64) {
 	for i := range list {
 		all = plus(all, list[i].all())
 		if list[i].Started {
-			beside = plus(beside, list[i].all())
+			overlapped = plus(overlapped, list[i].all())
 		}
 	}
-	return all, beside
+	return all, overlapped
 }
 
 // communicationFoot says what of the bytes is hidden, and where devices differ, that rows
@@ -141,8 +141,8 @@ func communicationFoot(b *strings.Builder, p *program.Plan, list []Collective) {
 	if n := len(p.Devices); n > 1 {
 		fmt.Fprintf(b, "  devices run %d programs: a row counts what any of them has, so rows add up to more than one device's\n", n)
 	}
-	if all, beside := total(list); beside > 0 {
-		fmt.Fprintf(b, "  * overlaps with other work until its result is read: %s of the bytes\n", percent(beside, all))
+	if all, overlapped := total(list); overlapped > 0 {
+		fmt.Fprintf(b, "  * overlaps with other work until its result is read: %s of the bytes\n", percent(overlapped, all))
 	}
 }
 

@@ -21,7 +21,7 @@ type Level struct {
 	Count   int    `json:"count"`
 	Bytes   int64  `json:"bytes"`        // as [Collective] has it, of all of them
 	Sent    int64  `json:"sent_bytes"`   // by the device, in a ring
-	Started int64  `json:"beside_bytes"` // of Bytes, what runs concurrently with other work
+	Started int64  `json:"beside_bytes"` // the part of Bytes that overlaps with other work
 }
 
 // levelsOf are those of each class, the nearest groups first.
@@ -90,10 +90,10 @@ func levelTable(b *strings.Builder, d *Description) {
 		name += " (" + d.ClassText(class) + ")"
 	}
 	fmt.Fprintf(b, "  %s, by the level of the mesh\n", name)
-	fmt.Fprintf(b, "  %6s  %11s  %11s  %6s  %-16s %-8s %s\n", "count", "bytes", "sent", "beside", "kind", "over", "groups lie in")
+	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-16s %-8s %s\n", "count", "bytes", "sent", "overlap", "kind", "over", "groups lie in")
 	for _, l := range d.Communication {
 		if l.Class == class {
-			fmt.Fprintf(b, "  %6d  %11s  %11s  %6s  %-16s %-8s %s\n", l.Count, units.Bytes(l.Bytes), units.Bytes(l.Sent), percent(l.Started, l.Bytes), l.Kind, l.Axis,
+			fmt.Fprintf(b, "  %6d  %11s  %11s  %7s  %-16s %-8s %s\n", l.Count, units.Bytes(l.Bytes), units.Bytes(l.Sent), percent(l.Started, l.Bytes), l.Kind, l.Axis,
 				units.Plural(l.Within, "consecutive device"))
 		}
 	}

@@ -80,7 +80,7 @@ func transferTable(b *strings.Builder, d *Description) {
 		return
 	}
 	b.WriteString("\nTransfers between memories of a device in a step\n")
-	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-14s %s\n", "count", "largest", "all", "beside", "kind", "why")
+	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-14s %s\n", "count", "largest", "all", "overlap", "kind", "why")
 	for _, t := range d.Transfers {
 		kind := t.Kind + " " + t.Memory
 		fmt.Fprintf(b, "  %6d  %11s  %11s  %7s  %-14s %s\n", t.Count, units.Bytes(t.Largest), units.Bytes(t.Bytes),

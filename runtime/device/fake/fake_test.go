@@ -54,7 +54,7 @@ const (
 	loss
 )
 
-// plan fetches the state, adds to the data beside it, then to the state.
+// plan fetches the state, meanwhile adds to the data, then to the state.
 //
 //	start fetch ── temporary = data + 1 ── done ── state = state + 1
 func plan() *program.Plan {
