@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ptc/backend"
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/lower"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/target"
@@ -132,7 +133,7 @@ func usesFP8MMA(e *ptx.Entry) bool {
 }
 
 // maps are tensor maps as plans have them.
-func maps(all []lower.Map) []program.TensorMap {
+func maps(all []assign.Map) []program.TensorMap {
 	var out []program.TensorMap
 	for _, m := range all {
 		out = append(out, program.TensorMap{Arg: m.Arg, Offset: m.Offset, DType: m.DType.String(), Sizes: m.Sizes, Strides: m.Strides,

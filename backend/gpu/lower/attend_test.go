@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
@@ -198,7 +199,7 @@ func countGroups(t *testing.T, k Kernel, s schedule.Schedule) {
 			tiles++
 		}
 	}
-	fills := s.Rows >= groupRows*s.Warps/groupWarps // each warpgroup has all weights of its rows
+	fills := s.Rows >= assign.GroupRows*s.Warps/assign.GroupWarps // each warpgroup has all weights of its rows
 	if groups == 0 || fills && registers == 0 || tiles == 0 {
 		t.Errorf("%s: %d products of warpgroups, %d with an operand in registers, and %d copies of tiles", s, groups, registers, tiles)
 	}

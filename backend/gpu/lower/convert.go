@@ -1,20 +1,17 @@
 package lower
 
 import (
-	"math"
-
+	"ptc/backend/elementwise"
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
 )
 
-var negativeInfinity = math.Inf(-1)
-
-// convert moves v from the layout that it is in to another, through shared memory: each
+// move takes the elements x of a tile from one layout to another, through shared memory: each
 // element is written by one thread, and read by those that have it then.
-func (l *lowering) convert(v *tile.Value, from, to *layout.Layout) []*thread.Value {
-	x := l.value(v, from)
+func (c code) move(x []*thread.Value, t tile.Type, from, to *layout.Layout) []*thread.Value {
 	// Of a slice, only those registers are moved that have it.
 	var fixed []layout.Basis
 	for _, b := range from.Reg {
@@ -34,35 +31,35 @@ func (l *lowering) convert(v *tile.Value, from, to *layout.Layout) []*thread.Val
 	if from.Equal(to) {
 		return x
 	}
-	e := kindOf(v.Type.DType).Elem
+	e := elementwise.Register(t.DType, 1).Elem
 	truth := e == kernel.I1
 	if truth {
 		e = kernel.I32
 		x = append([]*thread.Value(nil), x...)
 		for r, y := range x {
-			x[r] = l.b.Convert(y, kernel.I32)
+			x[r] = c.Convert(y, kernel.I32)
 		}
 	}
 	in := layout.Dense(from.Sizes, first(to), fixed...)
-	dims := v.Type.Dims
+	dims := t.Dims
 	p := placed{dims: dims, in: in}
 	bytes := func(at *layout.Layout) int {
 		p.mem = thread.Shared{Elem: e}
-		x := l.reach(p, dims, at)
+		x := c.reach(p, dims, at)
 		return x.width(x.regs) * e.Bytes()
 	}
-	in.Swizzle(vec(e), together(to, bytes(to)), together(from, bytes(from)))
+	in.Swizzle(assign.Vec(e), together(to, bytes(to)), together(from, bytes(from)))
 	var out []*thread.Value
-	l.b.Overlay(func() {
-		p.mem = l.b.NewShared(e, in.Elems, 128)
-		l.b.Sync()
-		l.reach(p, dims, from).write(x, l.once(from))
-		l.b.Sync()
-		out = l.reach(p, dims, to).read(to.Regs())
+	c.Overlay(func() {
+		p.mem = c.NewShared(e, in.Elems, 128)
+		c.Sync()
+		c.reach(p, dims, from).write(x, c.once(from))
+		c.Sync()
+		out = c.reach(p, dims, to).read(to.Regs())
 	})
 	if truth {
 		for r := range out {
-			out[r] = l.b.Ne(out[r], l.i32(0))
+			out[r] = c.Ne(out[r], c.i32(0))
 		}
 	}
 	return out
@@ -80,4 +77,14 @@ func first(at *layout.Layout) int {
 		}
 	}
 	return 0
+}
+
+// together are the bits of lanes whose accesses of 16 bytes, or of the fewer that width elements have,
+// the banks serve at once.
+func together(at *layout.Layout, bytes int) []layout.Basis {
+	n := 3
+	for ; bytes < 16 && n < len(at.Lane); bytes *= 2 {
+		n++
+	}
+	return at.Lane[:n]
 }

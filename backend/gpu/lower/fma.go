@@ -3,6 +3,7 @@ package lower
 import (
 	"slices"
 
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/tile"
 )
@@ -15,34 +16,41 @@ const (
 	unrolledAlong = 256
 )
 
+// additions multiplies by multiply-adds of threads on their own.
+type additions struct {
+	code
+	sizes       *assign.Tiles
+	left, right placed
+}
+
 // multiply adds the products at all positions of the contracted ranges, of which operands are zero
 // beyond the end.
-func (l *lowering) multiply(x product, over []*tile.Range, a, b *reach, left, right placed, acc []*thread.Value) []*thread.Value {
+func (x additions) multiply(over []*tile.Range, a, b *reach, acc []*thread.Value) []*thread.Value {
 	if len(over) == 0 {
-		return l.step(x, a, b, nil, nil, acc)
+		return x.step(a, b, nil, nil, acc)
 	}
 	r, last := over[0], len(over) == 1
-	p, q := left.bits(r), right.bits(r)
+	p, q := x.left.bits(r), x.right.bits(r)
 	unit, most := 1, unrolled
 	if len(p) > 0 && (p[0] == 1 || q[0] == 1) {
 		most = unrolledAlong
 	}
 	if last {
-		for unit < l.size(r) && (2*unit*len(acc) <= most || unit < 4) {
+		for unit < x.sizes.Size(r) && (2*unit*len(acc) <= most || unit < 4) {
 			unit *= 2
 		}
 	}
 	inner := func(a, b *reach) []*thread.Value {
 		if !last {
-			return l.multiply(x, over[1:], a, b, left, right, acc)
+			return x.multiply(over[1:], a, b, acc)
 		}
 		n := 0
 		for 1<<n < unit {
 			n++
 		}
-		return l.step(x, a, b, p[:n], q[:n], acc)
+		return x.step(a, b, p[:n], q[:n], acc)
 	}
-	if unit >= l.size(r) && last {
+	if unit >= x.sizes.Size(r) && last {
 		return inner(a, b)
 	}
 	skip := 0
@@ -50,7 +58,7 @@ func (l *lowering) multiply(x product, over []*tile.Range, a, b *reach, left, ri
 		skip++
 	}
 	turns := (r.Size + int64(unit) - 1) / int64(unit)
-	return l.b.Loop(l.i32(0), l.i32(turns), 1, acc, func(i *thread.Value, carry []*thread.Value) []*thread.Value {
+	return x.Loop(x.i32(0), x.i32(turns), 1, acc, func(i *thread.Value, carry []*thread.Value) []*thread.Value {
 		acc = carry
 		return inner(a.moved(i, p[skip:]), b.moved(i, q[skip:]))
 	})
@@ -59,7 +67,7 @@ func (l *lowering) multiply(x product, over []*tile.Range, a, b *reach, left, ri
 // step multiplies at 2ⁿ positions of a contracted range, p and q being what the n bits of them
 // bring in the operands. Where an operand is contiguous along it, four of its positions are
 // one access; a row is read, and multiplied by all columns of the thread, before the next.
-func (l *lowering) step(x product, a, b *reach, p, q []int, acc []*thread.Value) []*thread.Value {
+func (x additions) step(a, b *reach, p, q []int, acc []*thread.Value) []*thread.Value {
 	group := 0 // bits of the positions that are read at once
 	if len(p) > 0 && (p[0] == 1 || q[0] == 1) {
 		group = min(2, len(p))
@@ -79,7 +87,7 @@ func (l *lowering) step(x product, a, b *reach, p, q []int, acc []*thread.Value)
 			}
 			for k := first; k < first+1<<group; k++ {
 				for _, r := range order[from:to] {
-					acc[r] = l.b.FMA(u.get(a.number(r)^sum(p, k)), v.get(b.number(r)^sum(q, k)), acc[r])
+					acc[r] = x.FMA(u.get(a.number(r)^sum(p, k)), v.get(b.number(r)^sum(q, k)), acc[r])
 				}
 			}
 			from = to

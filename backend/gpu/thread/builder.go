@@ -55,6 +55,9 @@ func (b *Builder) Finish() (e *ptx.Entry, shared int, err error) {
 // Entry is what has been made so far, whose limits a caller may set.
 func (b *Builder) Entry() *ptx.Entry { return b.entry }
 
+// Fail records an error of the caller, which Finish returns if it is the first.
+func (b *Builder) Fail(err error) { b.fail(err) }
+
 func (b *Builder) fail(err error) {
 	if b.err == nil {
 		b.err = err

@@ -139,6 +139,14 @@ func (b *Builder) Special(s Special) *Value {
 	return b.value(kernel.I32, b.pure(ptx.B32, "mov.u32", ptx.Sym(string(s))))
 }
 
+// Lanes is how many threads a warp has.
+func (b *Builder) Lanes() int { return 32 }
+
+// Warp is the number of the thread's warp.
+func (b *Builder) Warp() *Value {
+	return b.LShr(b.Special(Thread), b.whole(5))
+}
+
 // Sync waits until all threads of the block are here, or of the party that [Builder.Among] says.
 func (b *Builder) Sync() {
 	if b.party > 0 {
