@@ -26,7 +26,7 @@ func (x *clustered) loop() *tile.Op { return x.Loop }
 
 // run makes the kernel, and gives the number of its blocks.
 func (x *clustered) run() int64 {
-	x.Entry().Cluster = int(x.Parts)
+	x.Launch.Cluster = int(x.Parts)
 	x.locate(x.phase, x.Special(thread.Cluster))
 	x.shared = x
 	x.task.loop(x.Loop)

@@ -32,7 +32,7 @@ func (c code) once(at *layout.Layout) *thread.Value {
 	for _, x := range []struct {
 		n    *thread.Value
 		mask int
-	}{{c.Special(thread.Lane), lane}, {c.Warp(), warp}} {
+	}{{c.Special(thread.Lane), lane}, {c.Special(thread.Warp), warp}} {
 		if x.mask != 0 {
 			out = c.both(out, c.Eq(c.And(x.n, c.i32(int64(x.mask))), c.i32(0)))
 		}
@@ -47,7 +47,7 @@ func (c code) coordinate(at *layout.Layout, d int) *thread.Value {
 	if at.From != nil {
 		sum = c.i32(int64(at.From[d]))
 	}
-	lane, warp := c.Special(thread.Lane), c.Warp()
+	lane, warp := c.Special(thread.Lane), c.Special(thread.Warp)
 	for _, x := range []struct {
 		n     *thread.Value
 		bases []layout.Basis

@@ -1,7 +1,7 @@
 // Package lower turns tile programs into what the threads of a block do.
 //
-// In: a program of backend/tile, and how many warps a block has. Out: an entry for each
-// phase, a task being a block of threads.
+// In: a machine of package thread, a program of backend/tile, and how many warps a block has. Out: an entry of the
+// machine for each phase, a task being a block of threads.
 //
 // Package assign decides first which thread has which elements of a tile, how operands lie in shared memory and how loops
 // and stores proceed. What is here only emits: values are computed where they are demanded, in the layout of their
@@ -17,5 +17,5 @@
 //
 // Invariant: a result does not depend on the order in which warps run: sums are in an order that
 // the layout says.
-// Imports backend/tile, backend/tile/schedule, backend/elementwise, backend/kernel, backend/gpu/{assign,layout,ptx,thread}.
+// Imports backend/tile, backend/tile/schedule, backend/elementwise, backend/kernel, backend/gpu/{assign,layout,thread}.
 package lower

@@ -69,7 +69,7 @@ func (g *groups) matrix(i int, p placed) *matrix {
 	for _, b := range g.x.At.Warp[2:] {
 		bases = append(bases, p.of(g.x.Dims, b))
 	}
-	if more := g.linear(g.LShr(g.Warp(), g.i32(2)), bases); more != nil {
+	if more := g.linear(g.LShr(g.Special(thread.Warp), g.i32(2)), bases); more != nil {
 		m.from = g.Within(p.mem, more)
 	}
 	return m

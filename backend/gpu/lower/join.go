@@ -20,12 +20,13 @@ type Section struct {
 
 // Join lowers programs that have nothing to do with each other as one kernel of so many arguments:
 // its blocks are those of the first section, then those of the second, and so on.
-func Join(name string, args int, sections []Section, warps int, has ...Feature) (Kernel, error) {
+func Join[E any](m thread.Machine[E], name string, args int, sections []Section, warps int) (out Kernel[E], err error) {
 	all, blocks, err := sorted(name, sections)
 	if err != nil {
-		return Kernel{}, err
+		return out, err
 	}
-	b := builder(name, warps, has)
+	threads := layout.Threads{Lanes: m.Lanes(), Warps: warps}
+	b, end := m.Begin(name, threads.Lanes*warps)
 	k := joined{code: code{b}, params: make([]thread.Pointer, args)}
 	for i := range k.params {
 		k.params[i] = b.Param(fmt.Sprintf("b%d", i), kernel.I32)
@@ -37,8 +38,8 @@ func Join(name string, args int, sections []Section, warps int, has ...Feature) 
 		for i, buf := range p.Buffers {
 			of[buf] = s.arguments(i)
 		}
-		if s.phase, err = assign.Of(p, p.Phases[0], layout.Threads{Lanes: b.Lanes(), Warps: warps}, of, &maps, true); err != nil {
-			return Kernel{}, err
+		if s.phase, err = assign.Of(p, p.Phases[0], threads, of, &maps, true); err != nil {
+			return out, err
 		}
 	}
 	k.maps, k.block = params(b, &maps), b.Special(thread.Block)
@@ -49,7 +50,7 @@ func Join(name string, args int, sections []Section, warps int, has ...Feature) 
 		}
 		k.When(in, func() { k.lower(s) })
 	}
-	return finish(b, blocks, &maps)
+	return finish(name, end, blocks, &maps)
 }
 
 // sharers are the sections that share a program's code.

@@ -6,14 +6,13 @@ import (
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/layout"
-	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/tile"
 )
 
-// Kernel is a launch: an entry, and how it is started.
-type Kernel struct {
-	Entry  *ptx.Entry
+// Kernel is a launch: an entry E of a machine, and how it is started.
+type Kernel[E any] struct {
+	Entry  E
 	Blocks int64        // of the grid
 	Shared int          // bytes of dynamic shared memory
 	Maps   []assign.Map // arguments behind the buffers
@@ -21,33 +20,16 @@ type Kernel struct {
 	Programs []*tile.Program
 }
 
-// Feature is something that only some devices have.
-type Feature int
-
-// FP8: floats of eight bits are converted and multiplied by instructions (sm_89 and later).
-const FP8 Feature = 1
-
-// builder begins an entry for a device with these features.
-func builder(name string, warps int, has []Feature) *thread.Builder {
-	b := thread.New(name, 32*warps)
-	for _, f := range has {
-		if f == FP8 {
-			b.FP8()
-		}
-	}
-	return b
-}
-
 // Kernels lowers p for blocks of so many warps, a power of two: a kernel for each phase, to
 // be run one after the other, with the buffers of p as arguments, in their order.
-func Kernels(p *tile.Program, warps int, has ...Feature) ([]Kernel, error) {
-	var out []Kernel
+func Kernels[E any](m thread.Machine[E], p *tile.Program, warps int) ([]Kernel[E], error) {
+	var out []Kernel[E]
 	for i, ph := range p.Phases {
 		name := p.Name
 		if len(p.Phases) > 1 {
 			name = fmt.Sprintf("%s_%d", p.Name, i)
 		}
-		k, err := phase(name, p, ph, warps, has)
+		k, err := phase(m, name, p, ph, warps)
 		if err != nil {
 			return nil, err
 		}
@@ -58,17 +40,18 @@ func Kernels(p *tile.Program, warps int, has ...Feature) ([]Kernel, error) {
 
 // phase lowers a kernel that has nothing but a phase: its tasks are a block of threads each, or some that take tasks in
 // turn, or several for a task.
-func phase(name string, p *tile.Program, ph *tile.Phase, warps int, has []Feature) (Kernel, error) {
-	b := builder(name, warps, has)
+func phase[E any](m thread.Machine[E], name string, p *tile.Program, ph *tile.Phase, warps int) (out Kernel[E], err error) {
+	threads := layout.Threads{Lanes: m.Lanes(), Warps: warps}
+	b, end := m.Begin(name, threads.Lanes*warps)
 	args, of := make([]argument, len(p.Buffers)), map[*tile.Buffer][]int{}
 	for i, buf := range p.Buffers {
 		of[buf] = []int{i}
 		args[i].Pointer = b.Param(fmt.Sprintf("b%d", i), elementwise.Elem(buf.DType))
 	}
 	var maps assign.Maps
-	decided, err := assign.Of(p, ph, layout.Threads{Lanes: b.Lanes(), Warps: warps}, of, &maps, false)
+	decided, err := assign.Of(p, ph, threads, of, &maps, false)
 	if err != nil {
-		return Kernel{}, err
+		return out, err
 	}
 	t := begin(b, decided, args, params(b, &maps))
 	grid := assign.Tasks(ph)
@@ -81,7 +64,7 @@ func phase(name string, p *tile.Program, ph *tile.Phase, warps int, has []Featur
 		t.locate(decided, b.Special(thread.Block))
 		t.block(ph.Body)
 	}
-	return finish(b, grid, &maps)
+	return finish(name, end, grid, &maps)
 }
 
 // params declares the arguments that maps are.
@@ -93,14 +76,11 @@ func params(b *thread.Builder, maps *assign.Maps) []thread.Map {
 	return out
 }
 
-// finish is the kernel that b has made, for so many blocks.
-func finish(b *thread.Builder, blocks int64, maps *assign.Maps) (Kernel, error) {
-	e, shared, err := b.Finish()
-	if err != nil {
-		return Kernel{}, err
+// finish is the kernel of so many blocks whose entry end ends.
+func finish[E any](name string, end func() (E, int, error), blocks int64, maps *assign.Maps) (out Kernel[E], err error) {
+	out = Kernel[E]{Blocks: blocks, Maps: maps.All}
+	if out.Entry, out.Shared, err = end(); err == nil && blocks >= 1<<31 {
+		err = fmt.Errorf("kernel %s: %d tasks; a grid has fewer than 2³¹", name, blocks)
 	}
-	if blocks >= 1<<31 {
-		return Kernel{}, fmt.Errorf("kernel %s: %d tasks; a grid has fewer than 2³¹", e.Name, blocks)
-	}
-	return Kernel{Entry: e, Blocks: blocks, Shared: shared, Maps: maps.All}, nil
+	return out, err
 }

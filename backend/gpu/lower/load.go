@@ -107,7 +107,7 @@ func (s *values) load(o *tile.Op, at *layout.Layout) []*thread.Value {
 	out := make([]*thread.Value, 0, at.Regs())
 	for r := 0; r < at.Regs(); r += x.n {
 		from, in := x.of(r, nil)
-		out = append(out, s.Load(from, thread.Access{N: x.n, If: in})...)
+		out = append(out, s.LoadGlobal(from, thread.Access{N: x.n, If: in})...)
 	}
 	return out
 }

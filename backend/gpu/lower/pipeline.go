@@ -16,9 +16,7 @@ func (x *pipeline) run(from, to *thread.Value, at []*layout.Layout) (flat []*thr
 	if len(x.Tensors) > 0 {
 		x.full = x.NewBarriers(x.Stages) // which nothing else lies over
 	}
-	if n := x.Resident; n > 0 {
-		x.Entry().Blocks = max(x.Entry().Blocks, n)
-	}
+	x.Launch.Resident = max(x.Launch.Resident, x.Resident)
 	x.Overlay(func() {
 		for _, o := range x.Operands() {
 			x.slots[o] = x.reserve(o.V, o.In, o.Slots)

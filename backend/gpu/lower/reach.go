@@ -52,7 +52,7 @@ func (c code) reach(p placed, dims []*tile.Range, at *layout.Layout) *reach {
 	if at.From != nil {
 		x.from = p.of(dims, at.From)
 	}
-	return x.moved(c.Special(thread.Lane), all(at.Lane)).moved(c.Warp(), all(at.Warp))
+	return x.moved(c.Special(thread.Lane), all(at.Lane)).moved(c.Special(thread.Warp), all(at.Warp))
 }
 
 // moved is x with what the bits of n bring in the thread's address.

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"ptc/backend/gpu/assign"
+	"ptc/backend/gpu/layout"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/tile"
 	"ptc/ir/op"
@@ -38,15 +39,15 @@ func (t *task) reduce(o *tile.Op) {
 		}
 	}
 	if how.Warps != 0 {
-		sums = t.acrossWarps(o.Kind, sums, t.phase.Threads.Warps, how.Warps)
+		sums = t.acrossWarps(o.Kind, sums, t.phase.Threads, how.Warps)
 	}
 	t.know(o.Result(), how.Out, sums)
 }
 
 // acrossWarps folds what warps have that differ in the bits of mask. Each writes its part, and
 // all read all of them, in the same order.
-func (c code) acrossWarps(kind tile.Kind, sums []*thread.Value, warps, mask int) []*thread.Value {
-	lanes := c.Lanes()
+func (c code) acrossWarps(kind tile.Kind, sums []*thread.Value, block layout.Threads, mask int) []*thread.Value {
+	lanes, warps := block.Lanes, block.Warps
 	each := lanes * len(sums) // of a warp; a lane reads what it wrote in its place
 	e := sums[0].Type.Elem
 	out := make([]*thread.Value, len(sums))
@@ -54,12 +55,12 @@ func (c code) acrossWarps(kind tile.Kind, sums []*thread.Value, warps, mask int)
 		mem := c.NewShared(e, warps*each, 16)
 		lane := c.Special(thread.Lane)
 		c.Sync() // what was there before has been read
-		to := c.Within(mem, c.Add(c.Mul(c.Warp(), c.i32(int64(each))), lane))
+		to := c.Within(mem, c.Add(c.Mul(c.Special(thread.Warp), c.i32(int64(each))), lane))
 		for i, x := range sums {
 			c.StoreShared(to.Plus(int64(lanes*i)), thread.Access{}, []*thread.Value{x})
 		}
 		c.Sync()
-		same := c.And(c.Warp(), c.i32(int64((warps-1)&^mask)))
+		same := c.And(c.Special(thread.Warp), c.i32(int64((warps-1)&^mask)))
 		from := c.Within(mem, c.Add(c.Mul(same, c.i32(int64(each))), lane))
 		for i := range sums {
 			for w := range warps {

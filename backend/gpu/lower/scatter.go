@@ -19,7 +19,7 @@ func (t *task) scatter(o *tile.Op) {
 	add := t.part(o.Args[0], dims, at)
 	for r := range at.Regs() {
 		to, in := x.of(r, once)
-		old := t.Load(to, thread.Access{N: 1, If: in})[0]
-		t.Store(to, thread.Access{If: in}, []*thread.Value{t.Add(old, add(r))})
+		old := t.LoadGlobal(to, thread.Access{N: 1, If: in})[0]
+		t.StoreGlobal(to, thread.Access{If: in}, []*thread.Value{t.Add(old, add(r))})
 	}
 }

@@ -37,12 +37,9 @@ func (x *special) loop() *tile.Op { return x.Op }
 
 // run makes the kernel, and gives the number of its blocks.
 func (x *special) run() int64 {
-	warps := x.phase.Threads.Warps
-	lanes := x.phase.Threads.Lanes
+	lanes, warps := x.phase.Threads.Lanes, x.phase.Threads.Warps
 	threads := lanes * warps
-	e := x.Entry()
-	e.Threads = threads + lanes*producerWarps
-	e.Blocks = max(1, assign.ResidentWarps/2/warps)
+	x.Launch.Threads, x.Launch.Resident = threads+lanes*producerWarps, max(1, assign.ResidentWarps/2/warps)
 	tasks := assign.Tasks(x.phase.Tile)
 	grid := tasks
 	if n := x.phase.Program.Schedule.Persistent; n > 0 {
@@ -71,7 +68,7 @@ func (x *special) run() int64 {
 			return []*thread.Value{x.nextSlot, x.nextParity}
 		})
 	}
-	copies, multiplies := x.registers(e.Threads, e.Blocks)
+	copies, multiplies := x.registers(x.Launch)
 	produces := x.Le(x.i32(int64(threads)), x.Special(thread.Thread))
 	x.If(produces, func() []*thread.Value {
 		if multiplies > 0 {
@@ -92,11 +89,11 @@ func (x *special) run() int64 {
 }
 
 // registers is how many a thread has that copies, and that multiplies; 0 where all have enough.
-func (x *special) registers(threads, resident int) (copies, multiplies int) {
-	each := fileRegisters / (threads * resident) / 8 * 8
+func (x *special) registers(l thread.Launch) (copies, multiplies int) {
+	each := fileRegisters / (l.Threads * l.Resident) / 8 * 8
 	lanes := x.phase.Threads.Lanes
 	others := lanes * x.phase.Threads.Warps
-	more := (each*threads - producerRegisters*lanes*producerWarps) / others / 8 * 8
+	more := (each*l.Threads - producerRegisters*lanes*producerWarps) / others / 8 * 8
 	if each >= mostRegisters {
 		return 0, 0
 	}

@@ -44,7 +44,7 @@ func (s *tiles) store(x assign.Sink) func() {
 			for i := range regs {
 				regs[i] = from(r + i)
 			}
-			s.Store(at, thread.Access{If: in}, regs)
+			s.StoreGlobal(at, thread.Access{If: in}, regs)
 		}
 	}
 }
