@@ -6,9 +6,9 @@
 // lie in shared memory; which loops copy ahead; in which slices stores compute; whether warps are specialized or
 // the blocks of a cluster share a task.
 //
-// The steps are those of lowering, in its order: sizes and padding (tiles.go, pad.go), products and their operands
-// (product.go, operand.go, fragment.go), addresses (strides.go, tensor.go), loops (pipeline.go, loop.go), reductions and
-// stores (reduce.go, store.go), and the walk over the phase (phase.go, share.go).
+// The steps are those of lowering, in its order: sizes (tiles.go), products and their operands (product.go, multiply.go),
+// addresses (strides.go, tensor.go), loops (pipeline.go, loop.go), reductions and stores (reduce.go, store.go), and the walk
+// over the phase (phase.go, share.go).
 //
 // Layouts have a power of two of each dimension. Elements beyond the block, or beyond the end of the axis, do not
 // exist; a product narrower than a matrix instruction reads zeros there.

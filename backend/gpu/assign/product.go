@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
+	"ptc/backend/kernel"
 	"ptc/backend/tile"
 )
 
@@ -94,4 +95,88 @@ func (x *Product) fast(i int) int {
 		}
 	}
 	return contiguous(v)
+}
+
+// contiguous is the dimension of v whose neighbours are next to each other in the memory that most of
+// it is loaded from; the last one where that is none.
+func contiguous(v *tile.Value) int {
+	best, most := max(0, len(v.Type.Dims)-1), 0
+	seen := map[*tile.Value]bool{}
+	var walk func(x *tile.Value)
+	walk = func(x *tile.Value) {
+		if seen[x] || x.Def == nil {
+			return
+		}
+		seen[x] = true
+		switch o := x.Def; {
+		case o.Kind == tile.Load || o.Kind == tile.Copy:
+			if r := neighbours(o); r != nil && len(x.Type.Dims) > most {
+				if d := slices.Index(v.Type.Dims, r); d >= 0 {
+					best, most = d, len(x.Type.Dims)
+				}
+			}
+		case o.Kind == tile.Repeat || elementwise.Known(o.Kind):
+			for _, a := range o.Args {
+				walk(a)
+			}
+		}
+	}
+	walk(v)
+	return best
+}
+
+// Vec is how many elements e have 16 bytes.
+func Vec(e kernel.Elem) int { return max(1, 16/e.Bytes()) }
+
+// turned reports whether v, of eight bits, is transposed on its way into memory.
+func turned(v *tile.Value, in *layout.Memory) bool {
+	if !v.Type.DType.IsScaled() || len(v.Type.Dims) != 2 {
+		return false
+	}
+	at := in.Bits[contiguous(v)]
+	return len(at) > 0 && at[0] != 1
+}
+
+// Fragments says where in operand i of a product the rows of 16 bytes are that the lanes of a warp
+// give to ldmatrix: of four matrices of 8 rows those of 16 rows and two times as many steps of the
+// left operand, of the right one those of two times 8 columns. Matrices whose rows go along the
+// free axis are transposed as they are read ("PTX ISA", 9.7.14.5.15), which is for numbers of 16 bits
+// only: of f32 the layout is that of the numbers which lanes read for themselves.
+func (x *Product) Fragments(i int, in *layout.Memory) *layout.Layout {
+	free, k := x.Axes(i)
+	along := func(d, n int) layout.Basis {
+		b := layout.Basis{0, 0}
+		b[d] = n
+		return b
+	}
+	out := &layout.Layout{Sizes: in.Sizes}
+	second := []layout.Basis{along(free, 8), along(k, x.Steps/2)} // of four matrices
+	if i == 1 {
+		second = []layout.Basis{second[1], second[0]}
+		if !x.Pairs() {
+			second[1] = along(free, 0)
+		}
+	}
+	switch {
+	case x.Transposed(i, in) && x.Single():
+		out.Lane = []layout.Basis{along(k, 1), along(k, 2), along(free, 1), along(free, 2), along(free, 4)}
+		out.Reg = second
+		if i == 1 && !x.Pairs() {
+			out.Reg = second[:1]
+		}
+	case x.Transposed(i, in):
+		out.Lane = append([]layout.Basis{along(k, 1), along(k, 2), along(k, 4)}, second...)
+	default:
+		out.Lane = append([]layout.Basis{along(free, 1), along(free, 2), along(free, 4)}, second...)
+	}
+	for _, w := range x.At.Warp {
+		out.Warp = append(out.Warp, Project(w, x.Dims, x.Op.Args[i].Type.Dims))
+	}
+	return out
+}
+
+// Transposed reports whether operand i is contiguous along the axis that is not summed.
+func (x *Product) Transposed(i int, in *layout.Memory) bool {
+	free, _ := x.Axes(i)
+	return in.Bits[free][0] == 1
 }

@@ -27,6 +27,13 @@ type bulk struct {
 	done   bool   // whether global memory has it
 }
 
+// bulkStores are those of the threads of a warp.
+type bulkStores struct {
+	begun  []*bulk    // not yet waited for
+	closed [lanes]int // groups, by lane
+	actors [lanes]int // that stand for them; 0: none yet
+}
+
 // paramWindow is where kernels find their parameters by generic addresses.
 const paramWindow = 0x7d00_0000_0000
 
@@ -36,7 +43,7 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	switch s.Op {
 	case "cp.async.bulk.commit_group":
 		in.run = func(w *warp, _ *inst) error {
-			return w.each(func(l int) error { w.closed[l]++; return nil })
+			return w.flow.each(func(l int) error { w.stores.closed[l]++; return nil })
 		}
 		return nil
 	case "cp.async.bulk.wait_group", "cp.async.bulk.wait_group.read":
@@ -46,7 +53,7 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		in.n = int(s.Args[0].Imm)
 		whole := parts[len(parts)-1] != "read"
 		in.run = func(w *warp, in *inst) error {
-			return w.each(func(l int) error { return w.waitStores(l, w.closed[l]-in.n, whole) })
+			return w.flow.each(func(l int) error { return w.waitStores(l, w.stores.closed[l]-in.n, whole) })
 		}
 		return nil
 	case "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes":
@@ -100,7 +107,7 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 		offsets = append(offsets, in.offset)
 	}
 	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
+		return w.flow.each(func(l int) error {
 			at := func(i int) uint64 { return w.file[in.from[i]][l] + uint64(offsets[i]) }
 			to, from, n := at(0), at(1), int(uint32(at(2)))
 			if !load {
@@ -165,7 +172,7 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 		}
 	}
 	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
+		return w.flow.each(func(l int) error {
 			c, err := w.tile(in, l, offsets[0])
 			if err != nil {
 				return fmt.Errorf("lane %d: %w", l, err)
@@ -200,7 +207,7 @@ func (w *warp) tile(in *inst, lane int, offset int64) (*bulk, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := tileCopy(m, position, at, len(b.shared))
+	c, err := tileCopy(m, position, at, len(b.shared.bytes))
 	if err != nil {
 		return nil, err
 	}

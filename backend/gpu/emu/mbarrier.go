@@ -48,7 +48,7 @@ func (w *warp) barrierAt(address uint64, lane int) (*mbarrier, error) {
 	if at%barrierBytes != 0 {
 		return nil, fmt.Errorf("lane %d: a barrier at %d, which is no multiple of 8", lane, at)
 	}
-	m := b.memory[at]
+	m := b.shared.barriers[at]
 	if m == nil {
 		return nil, fmt.Errorf("lane %d: no barrier was initialized at %d", lane, at)
 	}
@@ -149,7 +149,7 @@ func decodeInit(d *decoder, s *ptx.Stmt, in *inst) error {
 		return err
 	}
 	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
+		return w.flow.each(func(l int) error {
 			return w.initialize(w.file[in.from[0]][l]+uint64(in.offset), l, int(uint32(w.file[in.from[1]][l])))
 		})
 	}
@@ -158,7 +158,7 @@ func decodeInit(d *decoder, s *ptx.Stmt, in *inst) error {
 
 func (w *warp) initialize(address uint64, lane, count int) error {
 	at := int(uint32(address))
-	if w.b.memory[at] != nil {
+	if w.b.shared.barriers[at] != nil {
 		return fmt.Errorf("lane %d: the barrier at %d is initialized twice", lane, at)
 	}
 	if count < 1 || count > maxArrivals {
@@ -172,7 +172,7 @@ func (w *warp) initialize(address uint64, lane, count int) error {
 		m.actor = s.actor()
 		m.init = access{clock: s.warps[w.id].clock, who: int32(w.id), mask: 1 << lane}
 	}
-	w.b.memory[at] = m
+	w.b.shared.barriers[at] = m
 	return nil
 }
 
@@ -181,12 +181,12 @@ func decodeInvalid(d *decoder, s *ptx.Stmt, in *inst) error {
 		return fmt.Errorf("expected an address")
 	}
 	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
+		return w.flow.each(func(l int) error {
 			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
 			if err != nil {
 				return err
 			}
-			delete(m.block.memory, m.place)
+			delete(m.block.shared.barriers, m.place)
 			// Who still arrives or waits has nothing that orders it before this.
 			_, err = w.place(shared, uint64(m.place), barrierBytes, l, true)
 			return err
@@ -203,7 +203,7 @@ func decodeExpect(d *decoder, s *ptx.Stmt, in *inst) error {
 		return err
 	}
 	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
+		return w.flow.each(func(l int) error {
 			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
 			if err != nil {
 				return err
@@ -240,7 +240,7 @@ func decodeArrive(d *decoder, s *ptx.Stmt, in *inst, expects bool) error {
 // arrivals is those of all lanes at hand. What they did before is released to those that wait.
 func (w *warp) arrivals(in *inst, expects bool) error {
 	at := make([]*mbarrier, lanes)
-	if err := w.each(func(l int) (err error) {
+	if err := w.flow.each(func(l int) (err error) {
 		at[l], err = w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
 		return err
 	}); err != nil {
@@ -253,7 +253,7 @@ func (w *warp) arrivals(in *inst, expects bool) error {
 		return 1
 	}
 	known := w.releaseAll(at, number)
-	return w.each(func(l int) error {
+	return w.flow.each(func(l int) error {
 		m := at[l]
 		if len(in.to) > 0 {
 			w.file[in.to[0]][l] = uint64(m.phase)
@@ -281,7 +281,7 @@ func (w *warp) releaseAll(at []*mbarrier, number func(lane int) int) (known uint
 	if s == nil {
 		return 0
 	}
-	for left := w.mask; left != 0; {
+	for left := w.flow.mask; left != 0; {
 		var same uint32
 		m, sum := at[bits.TrailingZeros32(left)], 0
 		for l := range lanes {

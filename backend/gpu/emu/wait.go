@@ -5,28 +5,9 @@ import (
 	"slices"
 )
 
-// keepsOff is the error of an access to bytes of a barrier.
-func (b *blockRun) keepsOff(at, n int) error {
-	if len(b.memory) == 0 {
-		return nil
-	}
-	for i := at / barrierBytes; i*barrierBytes < at+n; i++ {
-		if b.memory[i*barrierBytes] != nil {
-			return fmt.Errorf("the barrier at %d is reached as if it were ordinary memory", i*barrierBytes)
-		}
-	}
-	return nil
-}
-
 // maxWakes is how often threads that wait are told that what they wait for has not happened, while
 // nothing else does, before they are said to wait forever.
 const maxWakes = 16
-
-// sleep lets the group at hand wait for x, and be at the same instruction then.
-func (w *warp) sleep(x waiting) { w.groups[w.at].waits = x }
-
-// woken reports whether the group at hand has waited in vain.
-func (w *warp) woken() bool { return w.groups[w.at].woken }
 
 // progress is something that others may wait for: they look again.
 func (c *cluster) progress() {
@@ -38,8 +19,8 @@ func (c *cluster) progress() {
 func (c *cluster) rouse(vain bool) bool {
 	some := false
 	for _, w := range c.warps {
-		for i := range w.groups {
-			if g := &w.groups[i]; g.waits != nil {
+		for i := range w.flow.groups {
+			if g := &w.flow.groups[i]; g.waits != nil {
 				g.waits, g.woken, some = nil, vain, true
 			}
 		}
@@ -78,7 +59,7 @@ func (w *warp) await(in *inst, parity bool) error {
 	var done uint32
 	var first *mbarrier
 	at := make([]*mbarrier, lanes)
-	if err := w.each(func(l int) error {
+	if err := w.flow.each(func(l int) error {
 		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
 		if err != nil {
 			return err
@@ -100,8 +81,8 @@ func (w *warp) await(in *inst, parity bool) error {
 	}); err != nil {
 		return err
 	}
-	if done == 0 && !w.woken() && !w.timedOut() {
-		w.sleep(first)
+	if done == 0 && !w.flow.woken() && !w.timedOut() {
+		w.flow.sleep(first)
 		return nil
 	}
 	for l := range lanes {
@@ -110,7 +91,7 @@ func (w *warp) await(in *inst, parity bool) error {
 		}
 		if s := w.b.shadow; s != nil {
 			same := uint32(1) << l
-			if at[l] != nil && done == w.alive() && w.same(at) {
+			if at[l] != nil && done == w.flow.alive() && w.same(at) {
 				same = done
 			}
 			s.acquire(w, same, &at[l].last)
@@ -119,7 +100,7 @@ func (w *warp) await(in *inst, parity bool) error {
 			}
 		}
 	}
-	return w.each(func(l int) error {
+	return w.flow.each(func(l int) error {
 		if done>>l&1 != 0 {
 			at[l].awaited = at[l].phase
 		}
@@ -130,9 +111,9 @@ func (w *warp) await(in *inst, parity bool) error {
 
 // timedOut reports whether this wait returns false early: at random, or every second time in Late mode.
 func (w *warp) timedOut() bool {
-	w.vain++
+	w.flow.vain++
 	if w.b.d.Late {
-		return w.vain%2 == 1
+		return w.flow.vain%2 == 1
 	}
 	return w.b.random != nil && w.b.random.IntN(4) == 0
 }
@@ -141,7 +122,7 @@ func (w *warp) timedOut() bool {
 func (w *warp) same(at []*mbarrier) bool {
 	var one *mbarrier
 	for l := range lanes {
-		if w.mask>>l&1 != 0 {
+		if w.flow.mask>>l&1 != 0 {
 			if one != nil && at[l] != one {
 				return false
 			}

@@ -3,7 +3,7 @@
 // In: a [Machine], and calls on the builders that it makes. Out: entries of package ptx.
 //
 // The arithmetic of backend/kernel is a stream of statements that become instructions as they are made (translate.go,
-// arithmetic.go, narrow.go); its values are in registers or are numbers (entry.go). Each interface of package thread is a type
+// arithmetic.go); its values are in registers or are numbers (entry.go). Each interface of package thread is a type
 // here, on top of the entry: control flow, lanes, memory, copies, barriers, matrices, groups, clusters.
 //
 // Invariant: the same calls give the same text. Equal computations in the same block of code, or in one around it, are
