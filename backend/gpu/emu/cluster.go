@@ -185,16 +185,14 @@ func decodeMapa(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	if s.Op != "mapa.shared::cluster.u32" {
 		return fmt.Errorf("the instruction is not known")
 	}
-	in.run = func(w *warp, in *inst) error {
-		return w.flow.each(func(l int) error {
-			rank := uint32(w.file[in.from[1]][l])
-			if int(rank) >= len(w.b.c.blocks) {
-				return fmt.Errorf("lane %d: rank %d of %d", l, rank, len(w.b.c.blocks))
-			}
-			w.file[in.to[0]][l] = w.file[in.from[0]][l]&(1<<rankShift-1) | uint64(rank+1)<<rankShift
-			return nil
-		})
-	}
+	in.run = each(func(w *warp, in *inst, l int) error {
+		rank := uint32(w.file[in.from[1]][l])
+		if int(rank) >= len(w.b.c.blocks) {
+			return fmt.Errorf("lane %d: rank %d of %d", l, rank, len(w.b.c.blocks))
+		}
+		w.file[in.to[0]][l] = w.file[in.from[0]][l]&(1<<rankShift-1) | uint64(rank+1)<<rankShift
+		return nil
+	})
 	return d.registers(s, in, 1, 2, 32)
 }
 

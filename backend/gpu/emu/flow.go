@@ -20,11 +20,11 @@ type group struct {
 	mask    uint32
 	barrier int // 1 + the number of the barrier where they wait; 0 if none
 	waits   waiting
-	woken   bool // whether it waited in vain, and may be told so
+	woken   bool // its last wait timed out
 }
 
-// waiting is what lanes wait for at an instruction, which is executed again when that may have
-// happened; nil if they do not wait.
+// waiting is what lanes are blocked on at an instruction, which is executed again when that may have happened; nil if
+// they are not.
 type waiting interface{ String() string }
 
 const everyLane = 1<<lanes - 1
@@ -99,10 +99,10 @@ func (f *flow) meet() {
 	f.groups = out
 }
 
-// sleep lets the group at hand wait for x, and be at the same instruction then.
+// sleep blocks the group at hand on x; it executes the same instruction again when it wakes.
 func (f *flow) sleep(x waiting) { f.groups[f.at].waits = x }
 
-// woken reports whether the group at hand has waited in vain.
+// woken reports whether the wait of the group at hand timed out.
 func (f *flow) woken() bool { return f.groups[f.at].woken }
 
 // each calls f for the lanes that the instruction at hand is for.

@@ -138,11 +138,9 @@ func decodePrefetch(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	if len(s.Args) != 1 {
 		return fmt.Errorf("expected an address")
 	}
-	in.run = func(w *warp, in *inst) error {
-		return w.flow.each(func(l int) error {
-			_, err := w.tensorMap(w.file[in.from[0]][l] + uint64(in.offset) + window)
-			return err
-		})
-	}
+	in.run = each(func(w *warp, in *inst, l int) error {
+		_, err := w.tensorMap(w.file[in.from[0]][l] + uint64(in.offset) + window)
+		return err
+	})
 	return d.address(s.Args[0], in)
 }

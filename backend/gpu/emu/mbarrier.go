@@ -139,21 +139,10 @@ func decodeBarrier(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 }
 
 func decodeInit(d *decoder, s *ptx.Stmt, in *inst) error {
-	if len(s.Args) != 2 {
-		return fmt.Errorf("expected an address and a count")
-	}
-	if err := d.address(s.Args[0], in); err != nil {
-		return err
-	}
-	if err := d.read(s.Args[1], 32, in); err != nil {
-		return err
-	}
-	in.run = func(w *warp, in *inst) error {
-		return w.flow.each(func(l int) error {
-			return w.initialize(w.file[in.from[0]][l]+uint64(in.offset), l, int(uint32(w.file[in.from[1]][l])))
-		})
-	}
-	return nil
+	in.run = each(func(w *warp, in *inst, l int) error {
+		return w.initialize(w.file[in.from[0]][l]+uint64(in.offset), l, int(uint32(w.file[in.from[1]][l])))
+	})
+	return d.operands(s.Args, in, "an address and a count", (*decoder).address, number(32))
 }
 
 func (w *warp) initialize(address uint64, lane, count int) error {
@@ -177,41 +166,28 @@ func (w *warp) initialize(address uint64, lane, count int) error {
 }
 
 func decodeInvalid(d *decoder, s *ptx.Stmt, in *inst) error {
-	if len(s.Args) != 1 {
-		return fmt.Errorf("expected an address")
-	}
-	in.run = func(w *warp, in *inst) error {
-		return w.flow.each(func(l int) error {
-			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
-			if err != nil {
-				return err
-			}
-			delete(m.block.shared.barriers, m.place)
-			// Who still arrives or waits has nothing that orders it before this.
-			_, err = w.place(shared, uint64(m.place), barrierBytes, l, true)
+	in.run = each(func(w *warp, in *inst, l int) error {
+		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		if err != nil {
 			return err
-		})
-	}
-	return d.address(s.Args[0], in)
+		}
+		delete(m.block.shared.barriers, m.place)
+		// Who still arrives or waits has nothing that orders it before this.
+		_, err = w.place(shared, uint64(m.place), barrierBytes, l, true)
+		return err
+	})
+	return d.operands(s.Args, in, "an address", (*decoder).address)
 }
 
 func decodeExpect(d *decoder, s *ptx.Stmt, in *inst) error {
-	if len(s.Args) != 2 {
-		return fmt.Errorf("expected an address and a number of bytes")
-	}
-	if err := d.address(s.Args[0], in); err != nil {
-		return err
-	}
-	in.run = func(w *warp, in *inst) error {
-		return w.flow.each(func(l int) error {
-			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
-			if err != nil {
-				return err
-			}
-			return m.expect(int(uint32(w.file[in.from[1]][l])))
-		})
-	}
-	return d.read(s.Args[1], 32, in)
+	in.run = each(func(w *warp, in *inst, l int) error {
+		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		if err != nil {
+			return err
+		}
+		return m.expect(int(uint32(w.file[in.from[1]][l])))
+	})
+	return d.operands(s.Args, in, "an address and a number of bytes", (*decoder).address, number(32))
 }
 
 // decodeArrive is mbarrier.arrive[.expect_tx] state, [address][, count or bytes]; the state may be
@@ -220,21 +196,12 @@ func decodeArrive(d *decoder, s *ptx.Stmt, in *inst, expects bool) error {
 	if len(s.Args) < 2 || len(s.Args) > 3 || expects && len(s.Args) != 3 {
 		return fmt.Errorf("expected a state, an address and a number")
 	}
-	if s.Args[0].Kind != ptx.IsSymbol || s.Args[0].Symbol != "_" {
-		if err := d.result(s.Args[0], in); err != nil {
-			return err
-		}
-	}
-	if err := d.address(s.Args[1], in); err != nil {
-		return err
-	}
-	if len(s.Args) == 3 {
-		if err := d.read(s.Args[2], 32, in); err != nil {
-			return err
-		}
-	}
 	in.run = func(w *warp, in *inst) error { return w.arrivals(in, expects) }
-	return nil
+	forms := []form{(*decoder).result, (*decoder).address, number(32)}[:len(s.Args)]
+	if s.Args[0].Kind == ptx.IsSymbol && s.Args[0].Symbol == "_" {
+		return d.operands(s.Args[1:], in, "", forms[1:]...)
+	}
+	return d.operands(s.Args, in, "", forms...)
 }
 
 // arrivals is those of all lanes at hand. What they did before is released to those that wait.
@@ -301,22 +268,14 @@ func (w *warp) releaseAll(at []*mbarrier, number func(lane int) int) (known uint
 
 // decodeWait is mbarrier.test_wait and try_wait[.parity] p, [address], state or parity[, hint].
 func decodeWait(d *decoder, s *ptx.Stmt, in *inst, parity, try bool) error {
-	if len(s.Args) != 3 && !(try && len(s.Args) == 4) {
-		return fmt.Errorf("expected a predicate, an address, and which phase")
-	}
-	if err := d.result(s.Args[0], in); err != nil {
-		return err
-	}
-	if err := d.address(s.Args[1], in); err != nil {
-		return err
-	}
 	bits := 64
 	if parity {
 		bits = 32
 	}
-	if err := d.read(s.Args[2], bits, in); err != nil {
-		return err
+	args := s.Args
+	if try && len(args) == 4 {
+		args = args[:3]
 	}
 	in.run = func(w *warp, in *inst) error { return w.await(in, parity) }
-	return nil
+	return d.operands(args, in, "a predicate, an address, and which phase", (*decoder).result, (*decoder).address, number(bits))
 }

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// maxWakes is how often threads that wait are told that what they wait for has not happened, while
-// nothing else does, before they are said to wait forever.
+// maxWakes is how many times blocked threads may time out in a row, while nothing else happens, before the launch
+// counts as deadlocked.
 const maxWakes = 16
 
-// progress is something that others may wait for: they look again.
+// progress wakes all blocked threads, which check again what they wait for: something has happened.
 func (c *cluster) progress() {
 	c.wakes, c.moved = 0, true
 	c.rouse(false)
 }
 
-// rouse lets all that wait look again, and if it was in vain, tells them so.
+// rouse has all blocked threads check again; if vain holds, their waits may time out.
 func (c *cluster) rouse(vain bool) bool {
 	some := false
 	for _, w := range c.warps {
@@ -28,8 +28,8 @@ func (c *cluster) rouse(vain bool) bool {
 	return some
 }
 
-// wake is for blocks in which no thread can go on: what runs by itself does, or else those
-// that may give up waiting, as mbarrier.try_wait may.
+// wake is called when every thread is blocked: it completes one asynchronous load, or else lets waits time out, as
+// mbarrier.try_wait may.
 func (c *cluster) wake() (bool, error) {
 	n := 0
 	for _, b := range c.blocks {
@@ -53,8 +53,8 @@ func (c *cluster) wake() (bool, error) {
 	return c.wakes <= maxWakes && c.rouse(true), nil
 }
 
-// await tells lanes whether a phase is complete. Where none has its own, they may wait, as test_wait
-// takes as long as it takes, and try_wait as long as it likes.
+// await gives each lane whether the phase that it names is complete. If none is, the warp may block: test_wait and try_wait
+// take an implementation-defined time.
 func (w *warp) await(in *inst, parity bool) error {
 	var done uint32
 	var first *mbarrier
