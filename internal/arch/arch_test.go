@@ -85,11 +85,13 @@ var layers = map[string][]string{
 	"backend/cpu/gemm":      {"backend/kernel"},
 	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
 	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
-	"backend/gpu/emu":       {"backend/gpu/ptx"},
-	"backend/gpu/layout":    {},
-	"backend/gpu/ptx":       {},
-	"backend/gpu/target":    {"internal/diag"},
-	"backend/gpu/thread":    {"backend/gpu/ptx", "backend/kernel"},
+	// Layouts are assigned before there is any code.
+	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "ir"},
+	"backend/gpu/emu":    {"backend/gpu/ptx"},
+	"backend/gpu/layout": {},
+	"backend/gpu/ptx":    {},
+	"backend/gpu/target": {"internal/diag"},
+	"backend/gpu/thread": {"backend/gpu/ptx", "backend/kernel"},
 	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},

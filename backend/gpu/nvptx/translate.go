@@ -1,33 +1,58 @@
-package thread
+package nvptx
 
 import (
+	"fmt"
 	"math/bits"
 
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/vmath"
 )
 
+// stmt makes instructions of a statement of the arithmetic.
+func (b *arithmetic) stmt(s *kernel.Stmt) {
+	if s.Op == kernel.OpExp && b.near {
+		b.of[s.Result()] = b.nearExp(b.operand(s.Args[0]))
+		return
+	}
+	if s.Op.IsMath() {
+		b.of[s.Result()] = b.operand(vmath.Call(b.Builder, s))
+		return
+	}
+	f := translations[s.Op]
+	if f == nil {
+		b.Fail(fmt.Errorf("%s is not for one thread", s.Op))
+		b.of[s.Result()] = ptx.Imm(0)
+		return
+	}
+	args := make([]ptx.Operand, len(s.Args))
+	for i, a := range s.Args {
+		args[i] = b.operand(a)
+	}
+	b.of[s.Result()] = f(b, s, args)
+}
+
 // translation makes the instructions of a statement, and gives its result.
-type translation func(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand
+type translation func(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand
 
 var translations map[kernel.Op]translation
 
 func init() {
 	translations = map[kernel.Op]translation{
 		kernel.OpConst:   constant,
-		kernel.OpToValue: func(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand { return b.index(s.Index) },
+		kernel.OpToValue: func(b *arithmetic, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand { return b.index(s.Index) },
 		kernel.OpAdd:     add, kernel.OpSub: subtract, kernel.OpMul: multiply, kernel.OpDiv: divide, kernel.OpRem: divide,
 		kernel.OpMin: extreme("min"), kernel.OpMax: extreme("max"),
 		kernel.OpNeg: typed("neg", true), kernel.OpAbs: typed("abs", true),
 		kernel.OpFMA: fused, kernel.OpMulAdd: fused,
 		kernel.OpSqrt: typed("sqrt.rn", true), kernel.OpFloor: floor,
-		kernel.OpMulHi: func(b *Builder, _ *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+		kernel.OpMulHi: func(b *arithmetic, _ *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 			return b.pure(ptx.B32, "mul.hi.u32", a...)
 		},
 		kernel.OpAnd: typed("and", false), kernel.OpOr: typed("or", false), kernel.OpXor: typed("xor", false), kernel.OpNot: typed("not", false),
 		kernel.OpShl: shift("shl.b"), kernel.OpLShr: shift("shr.u"), kernel.OpAShr: shift("shr.s"),
 		kernel.OpEq: compare("eq"), kernel.OpNe: compare("ne"), kernel.OpLt: compare("lt"), kernel.OpLe: compare("le"),
-		kernel.OpULt: func(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+		kernel.OpULt: func(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 			return b.pure(ptx.Pred, "setp.lt.u"+size(s), a...)
 		},
 		kernel.OpSelect: choose, kernel.OpConvert: convert, kernel.OpBitcast: bitcast, kernel.OpRound: round,
@@ -45,19 +70,19 @@ func size(s *kernel.Stmt) string {
 func elem(s *kernel.Stmt) kernel.Elem { return s.Args[len(s.Args)-1].Type.Elem }
 
 // suffix is the type of arithmetic with e, or of bits.
-func suffix(e kernel.Elem, arithmetic bool) string {
+func suffix(e kernel.Elem, numeric bool) string {
 	switch {
 	case e == kernel.I1:
 		return "pred"
-	case !arithmetic && class(e) == ptx.B64:
+	case !numeric && class(e) == ptx.B64:
 		return "b64"
-	case !arithmetic:
+	case !numeric:
 		return "b32"
 	}
 	return map[kernel.Elem]string{kernel.I32: "s32", kernel.I64: "s64", kernel.F32: "f32", kernel.F64: "f64"}[e]
 }
 
-func constant(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
+func constant(b *arithmetic, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
 	switch s.Result().Type.Elem {
 	case kernel.F32:
 		return ptx.Operand{Kind: ptx.IsF32, Imm: int64(s.Bits)}
@@ -81,17 +106,17 @@ func whole(e kernel.Elem, n int64) ptx.Operand { // n as an e
 }
 
 // typed is an instruction on registers of one type; a single operand is in a register.
-func typed(name string, arithmetic bool) translation {
-	return func(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func typed(name string, numeric bool) translation {
+	return func(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 		e := elem(s)
 		if len(a) == 1 {
 			a = []ptx.Operand{b.inReg(s.Args[0])}
 		}
-		return b.pure(class(e), name+"."+suffix(e, arithmetic), a...)
+		return b.pure(class(e), name+"."+suffix(e, numeric), a...)
 	}
 }
 
-func add(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func add(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	e := elem(s)
 	if e.IsInt() {
 		return b.sum(e, a[0], a[1])
@@ -100,7 +125,7 @@ func add(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 }
 
 // sum is x + y, integers.
-func (b *Builder) sum(e kernel.Elem, x, y ptx.Operand) ptx.Operand {
+func (b *arithmetic) sum(e kernel.Elem, x, y ptx.Operand) ptx.Operand {
 	switch {
 	case isInt(x) && isInt(y):
 		return whole(e, x.Imm+y.Imm)
@@ -114,7 +139,7 @@ func (b *Builder) sum(e kernel.Elem, x, y ptx.Operand) ptx.Operand {
 	return b.pure(class(e), "add."+suffix(e, true), x, y)
 }
 
-func subtract(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func subtract(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	e := elem(s)
 	switch {
 	case e.IsFloat():
@@ -125,7 +150,7 @@ func subtract(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	return b.pure(class(e), "sub."+suffix(e, true), a...)
 }
 
-func multiply(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func multiply(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	e := elem(s)
 	if e.IsFloat() {
 		return b.pure(class(e), "mul.rn."+suffix(e, true), a...)
@@ -134,7 +159,7 @@ func multiply(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 }
 
 // product is x · y, integers.
-func (b *Builder) product(e kernel.Elem, x, y ptx.Operand) ptx.Operand {
+func (b *arithmetic) product(e kernel.Elem, x, y ptx.Operand) ptx.Operand {
 	if isInt(x) {
 		x, y = y, x
 	}
@@ -153,7 +178,7 @@ func (b *Builder) product(e kernel.Elem, x, y ptx.Operand) ptx.Operand {
 
 // divide is a quotient or a remainder. PTX leaves division by zero open; and of integers
 // that are known not to be negative, a power of two divides by a shift: see [Builder.Split].
-func divide(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func divide(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	e := elem(s)
 	if e.IsFloat() {
 		return b.pure(class(e), "div.rn."+suffix(e, true), a...)
@@ -178,7 +203,7 @@ func divide(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 
 // extreme is min or max: NaN if there is one, and of equal numbers the second.
 func extreme(name string) translation {
-	return func(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+	return func(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 		e := elem(s)
 		if e.IsInt() {
 			return b.pure(class(e), name+"."+suffix(e, true), a...)
@@ -195,12 +220,12 @@ func extreme(name string) translation {
 	}
 }
 
-func fused(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func fused(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	e := elem(s)
 	return b.pure(class(e), "fma.rn."+suffix(e, true), a...)
 }
 
-func floor(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
+func floor(b *arithmetic, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
 	e := elem(s)
 	t := suffix(e, true)
 	return b.pure(class(e), "cvt.rmi."+t+"."+t, b.inReg(s.Args[0]))
@@ -208,7 +233,7 @@ func floor(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
 
 // shift takes counts modulo the size.
 func shift(name string) translation {
-	return func(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+	return func(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 		e, n := elem(s), int64(class(elem(s)).Bits())
 		count := a[1]
 		if isInt(count) {
@@ -230,7 +255,7 @@ func shift(name string) translation {
 }
 
 func compare(how string) translation {
-	return func(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+	return func(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 		e := elem(s)
 		if how == "ne" && e.IsFloat() {
 			return b.pure(ptx.Pred, "setp.neu."+suffix(e, true), a...)
@@ -239,7 +264,7 @@ func compare(how string) translation {
 	}
 }
 
-func choose(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func choose(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	e := elem(s)
 	if e == kernel.I1 { // there is no selection of predicates
 		yes := b.pure(ptx.Pred, "and.pred", a[0], a[1])
@@ -250,7 +275,7 @@ func choose(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	return b.pure(class(e), "selp."+suffix(e, false), a[1], a[2], a[0])
 }
 
-func bitcast(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func bitcast(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	o := a[0] // registers have no type
 	switch to := s.Result().Type.Elem; {
 	case o.Kind == ptx.IsReg:
@@ -265,7 +290,7 @@ func bitcast(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 }
 
 // convert is between numbers: floats to integers truncate and saturate, and so does PTX.
-func convert(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
+func convert(b *arithmetic, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 	from, to := elem(s), s.Result().Type.Elem
 	if from == kernel.I1 {
 		switch to {
@@ -290,7 +315,7 @@ func convert(b *Builder, s *kernel.Stmt, a []ptx.Operand) ptx.Operand {
 }
 
 // round is an f32 rounded to bf16, f16 or a float of eight bits, and back.
-func round(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
+func round(b *arithmetic, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
 	if s.Elem.DType().IsScaled() {
 		return b.inReg(b.widenFloat8s(s.Elem, b.narrowFloat8s(s.Elem, ptx.B16, s.Args), 1)[0])
 	}
@@ -299,27 +324,8 @@ func round(b *Builder, s *kernel.Stmt, _ []ptx.Operand) ptx.Operand {
 	return b.widen(half, h)
 }
 
-// halfName is what instructions call numbers e of 16 or 8 bits.
-func halfName(e kernel.Elem) string {
-	if e == kernel.BF16 {
-		return "bf16"
-	}
-	if x, ok := fp8[e]; ok {
-		return x.name
-	}
-	return "f16"
-}
-
-// widen is the f32 of 16 bits in a register.
-func (b *Builder) widen(half string, h ptx.Operand) ptx.Operand {
-	if half == "bf16" { // cvt.f32.bf16 is of sm_90 alone
-		return b.pure(ptx.B32, "mov.b32", ptx.Vec(b.pure(ptx.B16, "mov.b16", ptx.Imm(0)), h))
-	}
-	return b.pure(ptx.B32, "cvt.f32.f16", h)
-}
-
 // index is the value of x, an i64.
-func (b *Builder) index(x kernel.Index) ptx.Operand {
+func (b *arithmetic) index(x kernel.Index) ptx.Operand {
 	sum := ptx.Imm(0)
 	for _, t := range x.Terms {
 		sum = b.sum(kernel.I64, sum, b.product(kernel.I64, b.operand(t.Var), ptx.Imm(t.Coef)))

@@ -1,4 +1,4 @@
-package thread
+package nvptx
 
 import (
 	"encoding/binary"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/ptx"
+	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
 	"ptc/backend/kernel/vmath"
@@ -17,17 +19,17 @@ type function struct {
 	name string
 	in   []kernel.Elem
 	out  kernel.Elem
-	f    func(b *kernel.Builder, x []*Value) *Value
+	f    func(b *kernel.Builder, x []*thread.Value) *thread.Value
 }
 
 func functions() []function {
 	type b = *kernel.Builder
 	var out []function
-	one := func(name string, e kernel.Elem, f func(b, *Value) *Value) {
-		out = append(out, function{name, []kernel.Elem{e}, kernel.InvalidElem, func(k b, x []*Value) *Value { return f(k, x[0]) }})
+	one := func(name string, e kernel.Elem, f func(b, *thread.Value) *thread.Value) {
+		out = append(out, function{name, []kernel.Elem{e}, kernel.InvalidElem, func(k b, x []*thread.Value) *thread.Value { return f(k, x[0]) }})
 	}
-	two := func(name string, e kernel.Elem, f func(b, *Value, *Value) *Value) {
-		out = append(out, function{name, []kernel.Elem{e, e}, kernel.InvalidElem, func(k b, x []*Value) *Value { return f(k, x[0], x[1]) }})
+	two := func(name string, e kernel.Elem, f func(b, *thread.Value, *thread.Value) *thread.Value) {
+		out = append(out, function{name, []kernel.Elem{e, e}, kernel.InvalidElem, func(k b, x []*thread.Value) *thread.Value { return f(k, x[0], x[1]) }})
 	}
 	for _, e := range []kernel.Elem{kernel.F32, kernel.F64, kernel.I32, kernel.I64} {
 		two("add", e, b.Add)
@@ -38,14 +40,14 @@ func functions() []function {
 		two("max", e, b.Max)
 		one("neg", e, b.Neg)
 		one("abs", e, b.Abs)
-		for n, f := range map[string]func(b, *Value, *Value) *Value{"eq": b.Eq, "ne": b.Ne, "lt": b.Lt, "le": b.Le} {
-			two(n, e, func(k b, x, y *Value) *Value { return k.Select(f(k, x, y), x, y) })
+		for n, f := range map[string]func(b, *thread.Value, *thread.Value) *thread.Value{"eq": b.Eq, "ne": b.Ne, "lt": b.Lt, "le": b.Le} {
+			two(n, e, func(k b, x, y *thread.Value) *thread.Value { return k.Select(f(k, x, y), x, y) })
 		}
-		one("constants", e, func(k b, x *Value) *Value { return k.Add(k.Mul(x, k.Like(x, 3)), k.Like(x, -5)) })
+		one("constants", e, func(k b, x *thread.Value) *thread.Value { return k.Add(k.Mul(x, k.Like(x, 3)), k.Like(x, -5)) })
 	}
 	for _, e := range []kernel.Elem{kernel.F32, kernel.F64} {
-		out = append(out, function{"fma", []kernel.Elem{e, e, e}, e, func(k b, x []*Value) *Value { return k.FMA(x[0], x[1], x[2]) }})
-		one("sqrt", e, func(k b, x *Value) *Value { return k.Sqrt(k.Abs(x)) })
+		out = append(out, function{"fma", []kernel.Elem{e, e, e}, e, func(k b, x []*thread.Value) *thread.Value { return k.FMA(x[0], x[1], x[2]) }})
+		one("sqrt", e, func(k b, x *thread.Value) *thread.Value { return k.Sqrt(k.Abs(x)) })
 		one("floor", e, b.Floor)
 	}
 	for _, e := range []kernel.Elem{kernel.I32, kernel.I64} {
@@ -57,25 +59,25 @@ func functions() []function {
 		two("shl", e, b.Shl)
 		two("lshr", e, b.LShr)
 		two("ashr", e, b.AShr)
-		two("ult", e, func(k b, x, y *Value) *Value { return k.Select(k.ULt(x, y), x, y) })
+		two("ult", e, func(k b, x, y *thread.Value) *thread.Value { return k.Select(k.ULt(x, y), x, y) })
 	}
 	two("mulhi", kernel.I32, b.MulHi)
-	for n, f := range map[string]func(b, *Value) *Value{"exp": b.Exp, "log": b.Log, "tanh": b.Tanh, "erf": b.Erf, "rsqrt": b.Rsqrt, "sigmoid": b.Sigmoid, "sin": b.Sin, "cos": b.Cos} {
+	for n, f := range map[string]func(b, *thread.Value) *thread.Value{"exp": b.Exp, "log": b.Log, "tanh": b.Tanh, "erf": b.Erf, "rsqrt": b.Rsqrt, "sigmoid": b.Sigmoid, "sin": b.Sin, "cos": b.Cos} {
 		one(n, kernel.F32, f)
 	}
 	two("pow", kernel.F32, b.Pow)
 	two("mod", kernel.F32, b.Mod)
 	for _, from := range []kernel.Elem{kernel.F32, kernel.F64, kernel.I32, kernel.I64} {
 		for _, to := range []kernel.Elem{kernel.F32, kernel.F64, kernel.I32, kernel.I64} {
-			out = append(out, function{"convert " + from.String() + " to", []kernel.Elem{from}, to, func(k b, x []*Value) *Value { return k.Convert(x[0], to) }})
+			out = append(out, function{"convert " + from.String() + " to", []kernel.Elem{from}, to, func(k b, x []*thread.Value) *thread.Value { return k.Convert(x[0], to) }})
 		}
 	}
-	one("bf16", kernel.F32, func(k b, x *Value) *Value { return k.Round(x, kernel.BF16) })
-	one("f16", kernel.F32, func(k b, x *Value) *Value { return k.Round(x, kernel.F16) })
-	one("bits", kernel.F32, func(k b, x *Value) *Value {
+	one("bf16", kernel.F32, func(k b, x *thread.Value) *thread.Value { return k.Round(x, kernel.BF16) })
+	one("f16", kernel.F32, func(k b, x *thread.Value) *thread.Value { return k.Round(x, kernel.F16) })
+	one("bits", kernel.F32, func(k b, x *thread.Value) *thread.Value {
 		return k.Bitcast(k.Add(k.Bitcast(x, kernel.I32), k.ConstInt(kernel.Scalar(kernel.I32), 7)), kernel.F32)
 	})
-	two("masks", kernel.I32, func(k b, x, y *Value) *Value {
+	two("masks", kernel.I32, func(k b, x, y *thread.Value) *thread.Value {
 		p, q := k.Lt(x, y), k.Eq(x, k.Neg(y))
 		return k.Add(k.Convert(k.Xor(k.And(p, k.Not(q)), k.Select(q, p, k.Not(p))), kernel.I32), k.Convert(q, kernel.I32))
 	})
@@ -159,7 +161,7 @@ func TestArithmetic(t *testing.T) {
 		}
 		want := make([]byte, n*c.out.Bytes())
 		kb := kernel.New("k", n)
-		var x []*Value
+		var x []*thread.Value
 		for i, e := range c.in {
 			x = append(x, kb.Load(kb.Arg(string(rune('a'+i)), e, n, kernel.Read).At(kb.Task()), 1))
 		}
@@ -175,20 +177,20 @@ func TestArithmetic(t *testing.T) {
 			t.Fatalf("%s %v: %v", c.name, c.in, err)
 		}
 
-		b := New("k", 64)
-		at := b.Value(kernel.Of(b.Convert(b.Special(Block), kernel.I64)).Mul(64).Add(kernel.Of(b.Convert(b.Special(Thread), kernel.I64))))
+		b, end := Machine{}.Begin("k", 64)
+		at := b.Value(kernel.Of(b.Convert(b.Special(thread.Block), kernel.I64)).Mul(64).Add(kernel.Of(b.Convert(b.Special(thread.Thread), kernel.I64))))
 		x = nil
 		d := &emu.Device{Options: emu.Options{Check: true, Steps: 1 << 20}}
 		var args []emu.Arg
 		for i, e := range c.in {
 			p := b.Param(string(rune('a'+i)), e)
-			x = append(x, b.Load(b.At(p, kernel.Of(at)), Access{})...)
+			x = append(x, b.LoadGlobal(b.At(p, kernel.Of(at)), thread.Access{})...)
 			args = append(args, emu.Word(d.Map(bufs[i])))
 		}
 		got := make([]byte, len(want))
 		args = append(args, emu.Word(d.Map(got)))
-		b.Store(b.At(b.Param("out", c.out), kernel.Of(at)), Access{}, []*Value{c.f(b.Builder, x)})
-		e, _, err := b.Finish()
+		b.StoreGlobal(b.At(b.Param("out", c.out), kernel.Of(at)), thread.Access{}, []*thread.Value{c.f(b.Builder, x)})
+		e, _, err := end()
 		if err != nil {
 			t.Fatalf("%s %v: %v", c.name, c.in, err)
 		}
@@ -197,7 +199,7 @@ func TestArithmetic(t *testing.T) {
 			t.Fatalf("%s %v: %v", c.name, c.in, err)
 		}
 		if err := d.Run(p, emu.Launch{Grid: n / 64, Args: args}); err != nil {
-			t.Fatalf("%s %v: %v\n%s", c.name, c.in, err, b)
+			t.Fatalf("%s %v: %v\n%s", c.name, c.in, err, &ptx.Module{Entries: []*ptx.Entry{e}})
 		}
 		for i := range n {
 			g, w := get(c.out, got, i), get(c.out, want, i)

@@ -1,4 +1,4 @@
-package thread
+package nvptx
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 )
 
@@ -23,12 +24,12 @@ func TestNear(t *testing.T) {
 		}
 		put(kernel.F32, in, i, uint64(math.Float32bits(v)))
 	}
-	b := New("k", 64)
-	at := kernel.Of(b.Value(kernel.Of(b.Convert(b.Special(Block), kernel.I64)).Mul(64).Add(kernel.Of(b.Convert(b.Special(Thread), kernel.I64)))))
+	b, end := Machine{}.Begin("k", 64)
+	at := kernel.Of(b.Value(kernel.Of(b.Convert(b.Special(thread.Block), kernel.I64)).Mul(64).Add(kernel.Of(b.Convert(b.Special(thread.Thread), kernel.I64)))))
 	from, to := b.Param("x", kernel.F32), b.Param("y", kernel.F32)
-	v := b.Load(b.At(from, at), Access{})
-	b.Near(true, func() { b.Store(b.At(to, at), Access{}, []*Value{b.Exp(v[0])}) })
-	e, _, err := b.Finish()
+	v := b.LoadGlobal(b.At(from, at), thread.Access{})
+	b.Near(true, func() { b.StoreGlobal(b.At(to, at), thread.Access{}, []*thread.Value{b.Exp(v[0])}) })
+	e, _, err := end()
 	if err != nil {
 		t.Fatal(err)
 	}

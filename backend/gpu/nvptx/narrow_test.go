@@ -1,4 +1,4 @@
-package thread
+package nvptx
 
 import (
 	"encoding/binary"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/ptx"
+	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 )
 
@@ -33,26 +35,25 @@ func TestFloat8(t *testing.T) {
 		}
 		for _, hardware := range []bool{false, true} {
 			for _, each := range []int{1, 2, 4, 8, 16} {
-				b := New("k", 32)
-				if hardware {
-					b.FP8()
-				}
+				b, end := Machine{FP8: hardware}.Begin("k", 32)
 				from, to, in, out := b.Param("from", e), b.Param("to", kernel.F32), b.Param("in", kernel.F32), b.Param("out", e)
-				thread := b.Value(kernel.Of(b.Convert(b.Special(Block), kernel.I64)).Mul(32).Add(kernel.Of(b.Convert(b.Special(Thread), kernel.I64))))
-				at := func(p Pointer, k int) Pointer { return b.At(p, kernel.Of(thread).Mul(int64(each)).Plus(int64(k))) }
-				for k, v := range b.Load(at(from, 0), Access{N: each}) {
-					b.Store(at(to, k), Access{}, []*Value{v})
+				number := b.Value(kernel.Of(b.Convert(b.Special(thread.Block), kernel.I64)).Mul(32).Add(kernel.Of(b.Convert(b.Special(thread.Thread), kernel.I64))))
+				at := func(p thread.Pointer, k int) thread.Pointer {
+					return b.At(p, kernel.Of(number).Mul(int64(each)).Plus(int64(k)))
 				}
-				var vs []*Value
+				for k, v := range b.LoadGlobal(at(from, 0), thread.Access{N: each}) {
+					b.StoreGlobal(at(to, k), thread.Access{}, []*thread.Value{v})
+				}
+				var vs []*thread.Value
 				for k := range each {
-					v := b.Load(at(in, k), Access{})[0]
+					v := b.LoadGlobal(at(in, k), thread.Access{})[0]
 					if k%2 == 1 {
 						v = b.Round(v, e) // changes nothing
 					}
 					vs = append(vs, v)
 				}
-				b.Store(at(out, 0), Access{N: each}, vs)
-				entry, _, err := b.Finish()
+				b.StoreGlobal(at(out, 0), thread.Access{N: each}, vs)
+				entry, _, err := end()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +65,7 @@ func TestFloat8(t *testing.T) {
 				read, stored := make([]byte, 4*n), make([]byte, n)
 				args := []emu.Arg{emu.Word(dev.Map(codes)), emu.Word(dev.Map(read)), emu.Word(dev.Map(wide)), emu.Word(dev.Map(stored))}
 				if err := dev.Run(p, emu.Launch{Grid: n / 32 / each, Args: args}); err != nil {
-					t.Fatalf("%s, %d at a time: %v\n%s", e, each, err, b)
+					t.Fatalf("%s, %d at a time: %v\n%s", e, each, err, &ptx.Module{Entries: []*ptx.Entry{entry}})
 				}
 				for i, x := range xs {
 					got, want := math.Float32frombits(binary.LittleEndian.Uint32(read[4*i:])), d.FromBits(uint32(codes[i]))
