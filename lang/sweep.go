@@ -21,9 +21,9 @@ func checkSweep(in *eval.Interp) {
 				in.Errs.Add(source.ErrorAt("E0202", a.Key, "`%s` is declared twice", name))
 			}
 			said[name] = true
-			if _, known := in.ConfigValue(name); !known && name != "seed" {
+			if _, known := in.Config.Value(name); !known && name != "seed" {
 				e := source.ErrorAt("E0730", a.Key, "the config has no entry `%s`", name)
-				e.Want, e.Hint = "an entry of the config, or `seed`", diag.DidYouMean(name, in.ConfigNames())
+				e.Want, e.Hint = "an entry of the config, or `seed`", diag.DidYouMean(name, in.Config.Names())
 				in.Errs.Add(e)
 			}
 			if _, list := a.First.(*syntax.List); list == (a.Last != nil) {

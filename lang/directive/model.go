@@ -14,7 +14,7 @@ import (
 // model is the lowered model: what the paths and axes of directives select. It changes no
 // more, and reports nothing.
 type model struct {
-	in   *eval.Interp
+	made *eval.Model
 	step *ir.Func    // nil where there is none
 	data *value.Data // of the train block; nil where that has a mistake
 	// incomplete: the model has errors, so that an axis that a directive names may
@@ -27,14 +27,14 @@ type model struct {
 }
 
 func newModel(in *eval.Interp, step *ir.Func, data *value.Data, unnamed bool) *model {
-	return &model{in: in, step: step, data: data, unnamed: unnamed, incomplete: len(in.Errs.List) > 0}
+	return &model{made: in.Model, step: step, data: data, unnamed: unnamed, incomplete: len(in.Errs.List) > 0}
 }
 
 // instancePaths lists, for each module, the paths of its instances; a repeated
 // one is written with a star.
 func (m *model) instancePaths() map[string][]string {
 	paths := map[string][]string{}
-	for _, i := range m.in.Instances {
+	for _, i := range m.made.Instances {
 		if i.Path == "" {
 			continue
 		}
@@ -49,10 +49,10 @@ func (m *model) instancePaths() map[string][]string {
 // selects reports whether a path names a parameter, an instance or a module.
 func (m *model) selects(p *syntax.Path) bool {
 	s := p.String()
-	if m.in.Selects(s) || m.module(s) != nil {
+	if m.made.Selects(s) || m.module(s) != nil {
 		return true
 	}
-	for _, i := range m.in.Instances {
+	for _, i := range m.made.Instances {
 		if value.MatchPath(s, i.Path) {
 			return true
 		}
@@ -62,7 +62,7 @@ func (m *model) selects(p *syntax.Path) bool {
 
 // repeats is whether the path names a repeated module of the model, without the numbers.
 func (m *model) repeats(p *syntax.Path) bool {
-	_, ok := repeatedAt(m.in.Model, p.Parts)
+	_, ok := repeatedAt(m.made.Root, p.Parts)
 	return ok
 }
 
@@ -109,7 +109,7 @@ func (m *model) patterns(ps []*syntax.Path) []string {
 
 // module is the declaration of a module that the model uses, by its name.
 func (m *model) module(name string) *syntax.Module {
-	for _, i := range m.in.Instances {
+	for _, i := range m.made.Instances {
 		if i.Decl.Name.Name == name && i.Path != "" {
 			return i.Decl
 		}
@@ -127,13 +127,13 @@ func (m *model) names() []string {
 			names = append(names, s)
 		}
 	}
-	for _, i := range m.in.Instances {
+	for _, i := range m.made.Instances {
 		if i.Path != "" {
 			add(i.Decl.Name.Name)
 		}
 		add(value.Starred(i.Path))
 	}
-	for _, q := range m.in.Params {
+	for _, q := range m.made.Params {
 		add(value.Starred(q.Path))
 	}
 	return names
@@ -152,7 +152,7 @@ func (m *model) covered(q *syntax.Path, param string) bool {
 	}
 	if m.holders == nil {
 		m.holders = map[string]*syntax.Module{}
-		for _, i := range m.in.Instances {
+		for _, i := range m.made.Instances {
 			m.holders[i.Path] = i.Decl
 		}
 	}
@@ -185,7 +185,7 @@ func (m *model) tensors() []placed {
 			out = append(out, placed{t, name})
 		}
 	}
-	for _, p := range m.in.Params {
+	for _, p := range m.made.Params {
 		if p.Like == nil { // one that is like another is of its type
 			add(p.Type, parameter(p))
 		}
@@ -239,7 +239,7 @@ func (m *model) batch() (a ir.Axis, ok bool) {
 
 // modules are the instances that a pattern selects, by their path or their module's name.
 func (m *model) modules(p *syntax.Path) (out []*value.Instance) {
-	for _, i := range m.in.Instances {
+	for _, i := range m.made.Instances {
 		if i.Path != "" && (i.Decl.Name.Name == p.String() || value.MatchPath(p.String(), i.Path)) {
 			out = append(out, i)
 		}
@@ -247,7 +247,7 @@ func (m *model) modules(p *syntax.Path) (out []*value.Instance) {
 	if len(out) > 0 {
 		return out
 	}
-	if list, ok := repeatedAt(m.in.Model, p.Parts); ok {
+	if list, ok := repeatedAt(m.made.Root, p.Parts); ok {
 		return list
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 // paramsOf are the paths of the parameters that patterns select, in the order
 // of declaration: by their own paths, or as part of instances or modules.
 func (r *reading) paramsOf(ps []*syntax.Path) []string {
-	params := r.model.in.Params
+	params := r.model.made.Params
 	hit := map[*value.Param]bool{}
 	for _, p := range ps {
 		before := len(hit)

@@ -28,13 +28,13 @@ func (d *Pipeline) Names() (axes, mesh []*syntax.Ident) { return nil, []*syntax.
 func (d *Pipeline) read(r *reading) {
 	r.single(d, "pipeline")
 	mesh := r.meshNames([]*syntax.Ident{d.Over})
-	blocks, ok := repeatedAt(r.model.in.Model, d.What.Parts)
+	blocks, ok := repeatedAt(r.model.made.Root, d.What.Parts)
 	switch {
 	case !ok && !r.model.selects(d.What):
 		r.unknownPath(d.What)
 	case !ok:
 		want := "a repeated module, such as `blocks : Block[layers]`"
-		if all := repeatedPaths(r.model.in.Model, ""); len(all) > 0 {
+		if all := repeatedPaths(r.model.made.Root, ""); len(all) > 0 {
 			want = diag.OneOf(all) + ", which repeats"
 		}
 		r.f.Wants("E0408", d.What, want, "", "`%s` does not repeat, so it cannot be cut into stages", d.What)

@@ -55,7 +55,7 @@ func (d *Replicate) undoes(c *checking, s shardRule) bool {
 		}
 	}
 	some := false
-	for _, p := range c.model.in.Params {
+	for _, p := range c.model.made.Params {
 		if c.model.covers(s.of, p.Path) {
 			if some = true; !c.model.covers(d.What, p.Path) {
 				return false
@@ -77,7 +77,7 @@ func (d *Replicate) replicates(c *checking) bool {
 			return true
 		}
 	}
-	for _, p := range c.model.in.Params {
+	for _, p := range c.model.made.Params {
 		if !c.model.covers(d.What, p.Path) {
 			continue
 		}

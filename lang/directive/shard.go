@@ -51,7 +51,7 @@ func (d *Shard) read(r *reading) {
 // notModule reports what stands after `between` and names no module: perhaps a
 // path to instances of one.
 func (r *reading) notModule(p *syntax.Path) {
-	for _, i := range r.model.in.Instances {
+	for _, i := range r.model.made.Instances {
 		s := p.String()
 		if i.Path != "" && (value.MatchPath(s, i.Path) || value.MatchPath(s+".*", i.Path) && r.model.repeats(p)) {
 			n := i.Decl.Name.Name

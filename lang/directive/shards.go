@@ -111,12 +111,12 @@ func (c *checking) scoped(r shardRule, all []placed) []placed {
 	switch {
 	case len(r.between) > 0:
 		for _, m := range r.between {
-			for _, t := range c.model.in.Bounds[m] {
+			for _, t := range c.model.made.Bounds[m] {
 				out = append(out, placed{typ: t, name: "the result of `" + m.Name.Name + "`"})
 			}
 		}
 	case len(r.of) > 0:
-		for _, p := range c.model.in.Params {
+		for _, p := range c.model.made.Params {
 			if c.model.covers(r.of, p.Path) {
 				out = append(out, placed{p.Type, parameter(p)})
 			}

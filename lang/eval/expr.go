@@ -96,7 +96,7 @@ func (f *Frame) read(n syntax.Node, v value.Value) value.Value {
 	if p.Adapter != nil {
 		return f.adapted(n, p.Param, value.Tensor{V: w})
 	}
-	if f.Interp.Products != nil && f.Interp.adaptersOf(p.Path) != nil {
+	if f.Interp.Lora.Products != nil && f.Interp.Lora.of(p.Path) != nil {
 		f.Interp.Builder.adaptable[w] = p.Param
 	}
 	return value.Tensor{V: w}

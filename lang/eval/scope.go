@@ -31,7 +31,7 @@ func (f *Frame) Lookup(id syntax.Node, name string) value.Value {
 	if v, ok := own(f.file, name); ok {
 		return v
 	}
-	if v, ok := f.Interp.ConfigValue(name); ok && !f.file.Std {
+	if v, ok := f.Interp.Config.Value(name); ok && !f.file.Std {
 		return v
 	}
 	if v, ok := f.Interp.implicit(name); ok {
@@ -40,7 +40,7 @@ func (f *Frame) Lookup(id syntax.Node, name string) value.Value {
 	if v, ok := f.builtinValue(id, name); ok {
 		return v
 	}
-	if v, ok := f.Interp.ConfigValue(name); ok {
+	if v, ok := f.Interp.Config.Value(name); ok {
 		return v
 	}
 	return value.Word{Name: name, At: id}
@@ -141,7 +141,7 @@ func (f *Frame) known() []string {
 	for n := range f.file.Imports {
 		out = append(out, n)
 	}
-	for _, e := range f.Interp.config {
+	for _, e := range f.Interp.Config.entries {
 		out = append(out, e.name)
 	}
 	for _, s := range stdlib.Implicit {
@@ -157,10 +157,9 @@ func (f *Frame) known() []string {
 // Undefined reports a word that is used as a value.
 func (f *Frame) Undefined(w value.Word) value.Value {
 	if slices.Contains(source.Importable(), w.Name) { // one missing import is one mistake
-		if f.Interp.missing[w.Name] {
+		if f.errs.Said(w.Name) {
 			return value.Unknown{}
 		}
-		f.Interp.missing[w.Name] = true
 	}
 	return f.Wants("E0201", w.At, "", instead(w.Name, f.known()), "unknown name `%s`", w.Name)
 }
@@ -203,14 +202,14 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 	if s := f.Sizes[name]; s > 0 {
 		return s, true
 	}
-	if v, ok := f.Interp.ConfigValue(name); ok {
+	if v, ok := f.Interp.Config.Value(name); ok {
 		if value.IsUnknown(v) {
 			return 0, false
 		}
 		if c, ok := f.plain(n, v, shapes).(value.Number); ok && c.Whole {
 			return f.Size(n, c, name)
 		}
-		f.Interp.noSize(name, v)
+		f.Interp.Config.noSize(name, v)
 		return 0, false
 	}
 	for _, v := range f.Vars {
@@ -219,7 +218,7 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 		}
 	}
 	var names []string
-	for _, e := range f.Interp.config {
+	for _, e := range f.Interp.Config.entries {
 		if _, ok := value.NumberOf(e.val); ok {
 			names = append(names, e.name)
 		}
@@ -234,18 +233,18 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 
 // noSize reports a config entry that is the size of an axis and cannot be: where
 // it stands, once, however many types have the axis.
-func (in *Interp) noSize(name string, v value.Value) {
-	e := in.configIndex[name]
+func (c *Config) noSize(name string, v value.Value) {
+	e := c.index[name]
 	what := v.What()
-	if c, ok := value.NumberOf(v); ok {
-		what = value.FormatNumber(c)
+	if n, ok := value.NumberOf(v); ok {
+		what = value.FormatNumber(n)
 	}
 	x := source.ErrorAt("E0216", e.node.Value, "the size of axis `%s` is %s", name, what)
 	x.Want = "a whole number from 1 to 2147483647"
 	if e.set != nil {
 		x.Pos, x.Len, x.Msg = diag.Pos{}, 0, "--set "+name+": "+x.Msg
 	}
-	in.Errs.Add(x)
+	c.in.Errs.Add(x)
 }
 
 // Size checks a number that is to be the size of an axis.

@@ -84,12 +84,12 @@ func Lower(in *eval.Interp, home *source.File) []Map {
 			continue
 		}
 		l := &lowerer{Frame: in.NewFrame(home), block: n, out: &Map{Family: n.Family.Name},
-			params: map[string]*value.Param{}, absent: map[string]*value.Param{}, order: own(in.Params),
+			params: map[string]*value.Param{}, absent: map[string]*value.Param{}, order: own(in.Model.Params),
 			rows: map[string]syntax.Node{}, used: map[string][]held{}}
 		for _, p := range l.order {
 			l.params[p.Path] = p
 		}
-		for _, p := range in.Absent() {
+		for _, p := range in.Model.Absent() {
 			l.absent[p.Path] = p
 		}
 		l.lower()

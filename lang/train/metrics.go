@@ -61,7 +61,7 @@ func (l *Lowerer) metric(f *eval.Frame, e *syntax.Entry, read map[*value.Param]b
 		f.Wants("E0514", e.Value, "a single number", "`mean(…)` averages over all axes", "the metric `%s` is %s", e.Key.Name, w.V.Type)
 		return nil
 	}
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Values[p] != nil && !read[p] {
 			err := source.ErrorAt("E0514", e.Value, "the metric `%s` reads the parameter `%s`, which the loss does not read", e.Key.Name, p.Path)
 			err.Want, err.Note = "a metric of what is trained", []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}

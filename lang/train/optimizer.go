@@ -150,7 +150,7 @@ func patterns(f *eval.Frame, x syntax.Expr) []string {
 			f.NotA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
 			continue
 		}
-		if !f.Interp.Selects(string(s)) {
+		if !f.Interp.Model.Selects(string(s)) {
 			f.Errorf("E0412", x, "no parameter has a path like `%s`", value.Clip(string(s)))
 		}
 		out = append(out, string(s))

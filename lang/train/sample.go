@@ -43,7 +43,7 @@ func (l *Lowerer) Sample(t *Block) {
 	if logits == nil || l.Stopped {
 		return
 	}
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Reads(p) {
 			fb.Order = append(fb.Order, p)
 		}
@@ -94,7 +94,7 @@ func (l *Lowerer) apply(fb *eval.Builder, t *Block, tokens *value.Field) (*ir.Va
 	f.Scope = "loss"
 	name, at := t.Model.Decl.Name.Name, t.Node.Model
 	v := fb.Func.NewValue(tokens.Type, nil)
-	f.Vars[name], f.Vars[tokens.Name] = l.Model, value.Tensor{V: v}
+	f.Vars[name], f.Vars[tokens.Name] = l.Model.Root, value.Tensor{V: v}
 	f.Saw(tokens.Type)
 	span := syntax.Span{Pos: at.Pos, EndPos: at.EndPos}
 	r := f.Expr(&syntax.Call{Span: span, Fun: &syntax.Name{Span: span, Name: name},

@@ -114,7 +114,7 @@ func (l *Lowerer) Block() *Block {
 	}
 	t.Model = m
 	for _, x := range t.Node.Loras {
-		l.Adapters = append(l.Adapters, f.ReadAdapters(x))
+		l.Lora.Adapters = append(l.Lora.Adapters, f.ReadAdapters(x))
 	}
 	return l.trainEntries(f, t)
 }
@@ -221,11 +221,11 @@ func (l *Lowerer) Train(t *Block) {
 // meta adds what the module says of training.
 func (l *Lowerer) meta(t *Block, attrs []ir.Attr) {
 	l.Mod.Meta = append(l.Mod.Meta, eval.Term("train", attrs), t.Data.Term)
-	if len(l.Adapters) == 0 {
+	if len(l.Lora.Adapters) == 0 {
 		return
 	}
 	var list ir.Terms
-	for _, a := range l.Adapters {
+	for _, a := range l.Lora.Adapters {
 		list = append(list, ir.Term{Head: "lora", Args: ir.A("on", ir.Str(strings.Join(a.On, ", ")), "rank", ir.Int(a.Rank), "scale", ir.Float(a.Scale))})
 	}
 	l.Mod.Meta = append(l.Mod.Meta, ir.Term{Head: "adapters", Args: ir.A("rules", list)})
@@ -245,7 +245,7 @@ func (l *Lowerer) See(t *Block) {
 			return
 		}
 	}
-	l.Contractions = f.SeeProducts()
+	l.Lora.Contractions = f.SeeProducts()
 }
 
 // runAttrs are the numbers of a train block: epochs, eval_every, steps and seed, and those
@@ -310,7 +310,7 @@ func (l *Lowerer) forward(fb *eval.Builder, t *Block) *forward {
 	defer func() { l.Builder = nil }()
 	f := l.Frame()
 	f.Scope = "loss"
-	f.Vars[t.Model.Decl.Name.Name] = l.Model
+	f.Vars[t.Model.Decl.Name.Name] = l.Model.Root
 	out := &forward{}
 	for _, d := range t.Data.Fields {
 		v := fb.Func.NewValue(d.Type, nil)
@@ -350,7 +350,7 @@ func statsOf(list []measured) (out []ir.Result) {
 // trainedToo reports parameters that validation reads and a step does not: nothing
 // trains them, and a step has no place for them.
 func (l *Lowerer) trainedToo(t *Block, step, valid *eval.Builder) bool {
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if valid.Values[p] == nil || step.Values[p] != nil {
 			continue
 		}

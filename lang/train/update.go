@@ -19,7 +19,7 @@ func (l *Lowerer) update(fb *eval.Builder, opts []*optimizer, t *Block, first *f
 	loss := first.loss
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Values[p] != nil {
 			fb.Order = append(fb.Order, p)
 		}
