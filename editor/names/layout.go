@@ -10,7 +10,7 @@ import (
 
 // train resolves the train block: the model, and the entries.
 func (s *scope) train(d *syntax.Train) {
-	s.add(s.file, d.Model, s.own(s.file, d.Model.Name), false)
+	s.add(s.file, d.Model, s.tops[s.file][d.Model.Name], false)
 	for _, e := range d.Entries {
 		s.loss = e.Key.Name == "loss"
 		s.expr(e.Value)
@@ -152,7 +152,7 @@ func (b *builder) moduleNamed(f *source.File, name string) *Symbol {
 		files = append([]*source.File{f}, files...)
 	}
 	for _, g := range files {
-		if t := b.own(g, name); t != nil && t.Kind == Module {
+		if t := b.tops[g][name]; t != nil && t.Kind == Module {
 			return t
 		}
 	}

@@ -100,16 +100,10 @@ func (c *completion) paths() {
 				c.symbol(s)
 			}
 			if d, ok := s.Decl.(*syntax.Module); ok && d.Kind == "model" {
-				for _, x := range d.Members {
-					switch x := x.(type) {
-					case *syntax.ParamDecl:
-						for _, id := range x.Names {
-							c.symbol(c.Names.Declared(id))
-						}
-					case *syntax.SubModule:
-						for _, id := range x.Names {
-							c.symbol(c.Names.Declared(id))
-						}
+				for id, x := range d.Declared() {
+					switch x.(type) {
+					case *syntax.ParamDecl, *syntax.SubModule:
+						c.symbol(c.Names.Declared(id))
 					}
 				}
 			}

@@ -223,8 +223,8 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 		}
 		first[id.Name] = id
 	}
-	for _, p := range m.Params {
-		enter(p.Name)
+	for id := range m.Declared() {
+		enter(id)
 	}
 	for _, x := range m.Members {
 		switch x := x.(type) {
@@ -237,20 +237,10 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 			if x.Kind == "state" {
 				ld.checkState(x)
 			}
-			for _, n := range x.Names {
-				enter(n)
-			}
 		case *syntax.SubModule:
 			if m.Kind == "optimizer" {
 				ld.errs.Add(ErrorAt("E0221", x, "a module inside an optimizer"))
 			}
-			for _, n := range x.Names {
-				enter(n)
-			}
-		case *syntax.Let:
-			enter(x.Name)
-		case *syntax.Fn:
-			enter(x.Name)
 		}
 	}
 }

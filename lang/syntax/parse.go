@@ -149,6 +149,14 @@ func attachDocs(f *File, toks []lexer.Token) {
 	})
 }
 
+// Doc is the comment above a declaration, member or entry; empty where there is none.
+func Doc(n Node) string {
+	if doc := docField(n); doc != nil {
+		return *doc
+	}
+	return ""
+}
+
 func docField(n Node) *string {
 	switch n := n.(type) {
 	case *Import:

@@ -205,7 +205,7 @@ func (u *updater) clipScale() bool {
 		return false
 	}
 	u.f.Scope = "optimizer.clip"
-	std := u.l.StdFile("math")
+	std := u.l.Prog.Std("math")
 	g := u.f.Child(x, "clip_scale", std, nil)
 	g.Vars["norm"], g.Vars["limit"] = value.Tensor{V: u.norm}, v
 	s, ok := u.f.Finish(g, x, std.Funcs["clip_scale"]).(value.Tensor)
