@@ -9,8 +9,7 @@
 //
 //	layout.go  the stages, from a choice to its metadata
 //	model.go   the lowered model: what paths and axes select in it
-//	read.go    stage 1 reads each directive by itself: how options are read
-//	paths.go   and how paths are
+//	read.go    stage 1 reads each directive by itself: its options and paths
 //	check.go   stage 2 checks all rules together
 //	shards.go  axes that rules shard, in every tensor
 //	form.go    the table of directives

@@ -48,16 +48,7 @@ func (m *model) instancePaths() map[string][]string {
 
 // selects reports whether a path names a parameter, an instance or a module.
 func (m *model) selects(p *syntax.Path) bool {
-	s := p.String()
-	if m.made.Selects(s) || m.module(s) != nil {
-		return true
-	}
-	for _, i := range m.made.Instances {
-		if value.MatchPath(s, i.Path) {
-			return true
-		}
-	}
-	return m.repeats(p)
+	return m.made.Selects(p.String()) || len(m.modules(p)) > 0
 }
 
 // repeats is whether the path names a repeated module of the model, without the numbers.

@@ -81,13 +81,8 @@ func (d *Pipeline) read(r *reading) {
 
 // stages reads the blocks of each virtual stage: [2, 1, 3].
 func (r *reading) stages(x syntax.Expr, stages, chunks, blocks int) (out []int) {
-	var xs []syntax.Expr
-	switch x := x.(type) {
-	case *syntax.List:
-		xs = x.Elems
-	case *syntax.Tuple:
-		xs = x.Elems
-	default:
+	xs, ok := elems(x)
+	if !ok {
 		r.f.Wants("E0419", x, "a list with the blocks of each stage: `stages = [2, 1, 3]`", "", "`stages` is not a list")
 		return nil
 	}

@@ -135,18 +135,23 @@ func (r *reading) word(x syntax.Expr) (string, bool) {
 	return "", false
 }
 
-// words is one word or a list of them.
-func (r *reading) words(x syntax.Expr) []string {
-	var xs []syntax.Expr
+// elems are the elements of a list or tuple; ok is false for what is neither.
+func elems(x syntax.Expr) (xs []syntax.Expr, ok bool) {
 	switch x := x.(type) {
 	case *syntax.List:
-		xs = x.Elems
+		return x.Elems, true
 	case *syntax.Tuple:
-		xs = x.Elems
-	default:
+		return x.Elems, true
+	}
+	return nil, false
+}
+
+// words is one word or a list of them.
+func (r *reading) words(x syntax.Expr) (out []string) {
+	xs, ok := elems(x)
+	if !ok {
 		xs = []syntax.Expr{x}
 	}
-	var out []string
 	for _, e := range xs {
 		if w, ok := r.word(e); ok {
 			out = append(out, w)
@@ -168,13 +173,7 @@ func (r *reading) paths(x syntax.Expr) []*syntax.Path {
 		if !ok {
 			continue
 		}
-		p := &syntax.Path{Parts: strings.Split(w, ".")}
-		switch e := e.(type) {
-		case *syntax.Name:
-			p.Span = e.Span
-		case *syntax.String:
-			p.Span = e.Span
-		}
+		p := &syntax.Path{Span: e.Extent(), Parts: strings.Split(w, ".")}
 		if slices.Contains(p.Parts, "") {
 			r.f.Wants("E0412", e, "a module such as `Block`, or the path of one, \"blocks.*.mlp\"", "", "`%s` is no path", value.Clip(w))
 			continue
@@ -214,4 +213,54 @@ func (r *reading) bytes(x syntax.Expr, code, what, example string, lo int) (int,
 		return 0, false
 	}
 	return int(c.V), true
+}
+
+// paramsOf are the paths of the parameters that patterns select, in the order
+// of declaration: by their own paths, or as part of instances or modules.
+func (r *reading) paramsOf(ps []*syntax.Path) []string {
+	params := r.model.made.Params
+	hit := map[*value.Param]bool{}
+	for _, p := range ps {
+		before := len(hit)
+		for _, q := range params {
+			if r.model.covered(p, q.Path) {
+				hit[q] = true
+			}
+		}
+		switch {
+		case !r.model.selects(p):
+			r.unknownPath(p)
+		case len(hit) == before && len(ps) == 1:
+			r.f.Errorf("E0412", p, "`%s` has no parameters", p)
+		}
+	}
+	out := []string{}
+	for _, q := range params {
+		if hit[q] {
+			out = append(out, q.Path)
+		}
+	}
+	return out
+}
+
+// modulesOf are the instances that patterns select, by their path or their
+// module's name. A pattern must select one: to, what a parameter cannot be.
+func (r *reading) modulesOf(ps []*syntax.Path, to string) (out []*value.Instance) {
+	for _, p := range ps {
+		mods := r.model.modules(p)
+		switch out = append(out, mods...); {
+		case len(mods) > 0, r.model.repeats(p):
+		case r.model.selects(p):
+			r.f.Wants("E0412", p, "a module such as `Block`, or the path of one", "", "`%s` is a parameter: only what modules compute can be %s", p, to)
+		default:
+			r.unknownPath(p)
+		}
+	}
+	return out
+}
+
+func (r *reading) unknownPath(p *syntax.Path) {
+	if !r.model.unnamed {
+		r.f.Wants("E0412", p, "a module such as `Block`, or a path such as `blocks.*.attn`", diag.DidYouMean(p.String(), r.model.names()), "nothing in the model is called `%s`", p)
+	}
 }

@@ -51,13 +51,10 @@ func (d *Shard) read(r *reading) {
 // notModule reports what stands after `between` and names no module: perhaps a
 // path to instances of one.
 func (r *reading) notModule(p *syntax.Path) {
-	for _, i := range r.model.made.Instances {
-		s := p.String()
-		if i.Path != "" && (value.MatchPath(s, i.Path) || value.MatchPath(s+".*", i.Path) && r.model.repeats(p)) {
-			n := i.Decl.Name.Name
-			r.f.Wants("E0412", p, "the name of a module: `"+n+"`", "`between "+n+"` is about what passes between its instances", "`%s` is a path", p)
-			return
-		}
+	if mods := r.model.modules(p); len(mods) > 0 {
+		n := mods[0].Decl.Name.Name
+		r.f.Wants("E0412", p, "the name of a module: `"+n+"`", "`between "+n+"` is about what passes between its instances", "`%s` is a path", p)
+		return
 	}
 	r.unknownPath(p)
 }
