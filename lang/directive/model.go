@@ -2,7 +2,6 @@ package directive
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/ir"
@@ -81,7 +80,7 @@ func repeatedPaths(m *value.Instance, path string) (out []string) {
 			out = append(out, repeatedPaths(s, value.Join(path, n))...)
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 
@@ -205,19 +204,12 @@ func (m *model) allAxes() []string {
 	if m.axes != nil {
 		return m.axes
 	}
-	seen := map[string]bool{}
-	var out []string
 	for _, p := range m.tensors() {
-		for _, n := range p.typ.Names() {
-			if !seen[n] {
-				seen[n] = true
-				out = append(out, n)
-			}
-		}
+		m.axes = append(m.axes, p.typ.Names()...)
 	}
-	sort.Strings(out)
-	m.axes = out
-	return out
+	slices.Sort(m.axes)
+	m.axes = slices.Compact(m.axes)
+	return m.axes
 }
 
 // batch is the axis over which the step's data is a batch; none where that has a mistake.

@@ -1,8 +1,8 @@
 package directive
 
 import (
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/internal/diag"
@@ -99,11 +99,7 @@ func (r *reading) options(o *syntax.Options, readers map[string]func(syntax.Expr
 	if o == nil {
 		return
 	}
-	var known []string
-	for k := range readers {
-		known = append(known, k)
-	}
-	sort.Strings(known)
+	known := slices.Sorted(maps.Keys(readers))
 	seen := map[string]syntax.Node{}
 	for _, e := range o.Entries {
 		k := e.Key.Name

@@ -1,7 +1,8 @@
 package directive
 
 import (
-	"sort"
+	"maps"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir/layout"
@@ -88,15 +89,11 @@ func (r *reading) checkKept(x syntax.Expr, k string, mods []*value.Instance) {
 	if len(mods) == 0 || r.model.unnamed {
 		return
 	}
-	var names []string
 	for _, i := range mods {
 		if _, ok := i.Subs[k]; ok {
 			return
 		}
 	}
-	for n := range mods[0].Subs {
-		names = append(names, n)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(mods[0].Subs))
 	r.f.Wants("E0412", x, diag.OneOf(names), diag.DidYouMean(k, names), "%s has no module `%s`", mods[0].What(), k)
 }

@@ -2,7 +2,6 @@ package directive
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/internal/diag"
@@ -100,7 +99,7 @@ func (c *checking) checkScope(r shardRule, scope []placed) {
 	default:
 		who = "what these modules give has"
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	c.f.Wants("E0402", r.node, diag.OneOf(names), diag.DidYouMean(r.axis, names), "%s no axis `%s`", who, r.axis)
 }
 

@@ -1,7 +1,7 @@
 package eval
 
 import (
-	"sort"
+	"slices"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -134,6 +134,6 @@ func (g *Frame) moduleNames() []string {
 			}
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }

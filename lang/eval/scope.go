@@ -1,8 +1,8 @@
 package eval
 
 import (
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/internal/diag"
@@ -84,40 +84,25 @@ func (f *Frame) selectName(n value.Namespace, sel *syntax.Ident) value.Value {
 
 // namesOf lists what the file declares, sorted.
 func namesOf(g *source.File) []string {
-	var out []string
-	for n := range g.Funcs {
-		out = append(out, n)
-	}
-	for n := range g.Modules {
-		out = append(out, n)
-	}
-	sort.Strings(out)
+	out := slices.AppendSeq(slices.Collect(maps.Keys(g.Funcs)), maps.Keys(g.Modules))
+	slices.Sort(out)
 	return out
 }
 
 // known lists every name that the frame sees, sorted, for suggestions.
 func (f *Frame) known() []string {
-	var out []string
-	for n := range f.Vars {
-		out = append(out, n)
-	}
+	out := slices.Collect(maps.Keys(f.Vars))
 	if f.inst != nil {
 		out = append(out, f.inst.Names()...)
 	}
 	out = append(out, namesOf(f.file)...)
-	for n := range f.file.Imports {
-		out = append(out, n)
-	}
-	for _, e := range f.Interp.Config.entries {
-		out = append(out, e.name)
-	}
+	out = slices.AppendSeq(out, maps.Keys(f.file.Imports))
+	out = append(out, f.Interp.Config.Names()...)
 	for _, g := range f.Interp.Prog.Implicit() {
 		out = append(out, namesOf(g)...)
 	}
-	for n := range builtins {
-		out = append(out, n)
-	}
-	sort.Strings(out)
+	out = slices.AppendSeq(out, maps.Keys(builtins))
+	slices.Sort(out)
 	return out
 }
 
@@ -196,10 +181,8 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 			names = append(names, e.name)
 		}
 	}
-	for a := range f.Sizes {
-		names = append(names, a)
-	}
-	sort.Strings(names)
+	names = slices.AppendSeq(names, maps.Keys(f.Sizes))
+	slices.Sort(names)
 	f.Wants("E0204", n, "a config entry `"+name+"`, or its size here: `["+name+" = …]`", diag.DidYouMean(name, names), "axis `%s` has no size", name)
 	return 0, false
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/internal/diag"
@@ -146,11 +145,7 @@ func (l *Lowerer) noTrain(models []*syntax.Module) {
 }
 
 func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
-	var names []string
-	for k := range trainKeys {
-		names = append(names, k)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(trainKeys))
 	misspelt := map[string]bool{} // entries that a slip stands for
 	for _, e := range t.Node.Entries {
 		k := e.Key.Name

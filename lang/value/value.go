@@ -2,7 +2,7 @@ package value
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -201,7 +201,7 @@ func (i *Instance) Names() []string {
 	for id := range i.Decl.Declared() {
 		out = append(out, id.Name)
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 
