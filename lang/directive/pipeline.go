@@ -138,11 +138,8 @@ func (d *Pipeline) check(c *checking) {
 			if id.Name != d.Over.Name || size == 0 {
 				continue
 			}
-			e := source.ErrorAt("E0421", id, "`%s` holds the stages of the pipeline, and this rule %s over it", id.Name, does)
-			e.Want = "another mesh axis"
-			e.Hint = "devices of a pipeline have different blocks: give the mesh one more axis"
-			e.Note = []diag.Note{{Pos: d.Over.At(), Msg: "the pipeline is over it here"}}
-			c.f.Report(e)
+			c.f.Report(source.Conflict("E0421", id, d.Over.At(), "the pipeline is over it here", "another mesh axis", "devices of a pipeline have different blocks: give the mesh one more axis",
+				"`%s` holds the stages of the pipeline, and this rule %s over it", id.Name, does))
 		}
 	}
 	for _, r := range c.rules {

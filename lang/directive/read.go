@@ -62,9 +62,7 @@ func (r *reading) add(d syntax.Directive, at syntax.Node, l layout.Rule) {
 // single reports a directive that occurs twice.
 func (r *reading) single(n syntax.Node, what string) {
 	if old := r.once[what]; old != nil {
-		e := source.ErrorAt("E0415", n, "a second `%s`", what)
-		e.Note = []diag.Note{{Pos: old.At(), Msg: "the first one"}}
-		r.f.Report(e)
+		r.f.Report(source.Conflict("E0415", n, old.At(), "the first one", "", "", "a second `%s`", what))
 	}
 	r.once[what] = n
 }

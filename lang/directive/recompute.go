@@ -53,9 +53,7 @@ func (d *Recompute) read(r *reading) {
 func (d *Recompute) twice(r *reading, mods []*value.Instance) {
 	for _, i := range mods {
 		if old := r.once[recomputes(i)]; old != nil && old != d {
-			e := source.ErrorAt("E0415", d, "`%s` is recomputed twice", i.Path)
-			e.Want, e.Note = "one rule for each module", []diag.Note{{Pos: old.At(), Msg: "the first one"}}
-			r.f.Report(e)
+			r.f.Report(source.Conflict("E0415", d, old.At(), "the first one", "one rule for each module", "", "`%s` is recomputed twice", i.Path))
 			return
 		}
 	}

@@ -3,7 +3,6 @@ package directive
 import (
 	"slices"
 
-	"ptc/internal/diag"
 	"ptc/ir/layout"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
@@ -31,10 +30,7 @@ func (d *Replicate) read(r *reading) {
 func (d *Replicate) check(c *checking) {
 	for _, s := range c.shards {
 		if len(s.of) > 0 && d.undoes(c, s) {
-			e := source.ErrorAt("E0423", d, "every parameter of a rule is replicated, so that it shards nothing")
-			e.Want = "one of the two rules"
-			e.Note = []diag.Note{{Pos: s.node.At(), Msg: "the rule"}}
-			c.f.Report(e)
+			c.f.Report(source.Conflict("E0423", d, s.node.At(), "the rule", "one of the two rules", "", "every parameter of a rule is replicated, so that it shards nothing"))
 		}
 	}
 	if !d.replicates(c) {

@@ -148,12 +148,11 @@ func (c *checking) again(o, r shardRule) {
 			mesh = append(mesh, m.Name)
 		}
 	}
-	e := source.ErrorAt("E0404", r.node, "axis `%s` is sharded twice", r.axis)
+	hint := ""
 	if len(mesh) > 1 {
-		e.Hint = "`shard " + r.axis + " over (" + strings.Join(mesh, ", ") + ")` cuts it by both"
+		hint = "`shard " + r.axis + " over (" + strings.Join(mesh, ", ") + ")` cuts it by both"
 	}
-	e.Note = []diag.Note{{Pos: o.node.At(), Msg: "first sharded here"}}
-	c.f.Report(e)
+	c.f.Report(source.Conflict("E0404", r.node, o.node.At(), "first sharded here", "", hint, "axis `%s` is sharded twice", r.axis))
 }
 
 // checkTwice reports a tensor in which two axes want the same mesh axis.
@@ -169,10 +168,8 @@ func (c *checking) checkTwice(o, r shardRule, p placed) {
 			if a.Name != b.Name {
 				continue
 			}
-			e := source.ErrorAt("E0405", r.node, "%s has both `%s` and `%s`, which are both sharded over `%s`", p.name, o.axis, r.axis, a.Name)
-			e.Want = "a mesh axis at most once in a tensor"
-			e.Note = []diag.Note{{Pos: o.node.At(), Msg: "`" + o.axis + "` is sharded here"}}
-			c.f.Report(e)
+			c.f.Report(source.Conflict("E0405", r.node, o.node.At(), "`"+o.axis+"` is sharded here", "a mesh axis at most once in a tensor", "",
+				"%s has both `%s` and `%s`, which are both sharded over `%s`", p.name, o.axis, r.axis, a.Name))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package directive
 
 import (
-	"ptc/internal/diag"
 	"ptc/ir/layout"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
@@ -30,9 +29,8 @@ func (d *Zero) read(r *reading) {
 		if ok && level < 3 {
 			r.f.Wants("E0415", x, "`zero 3`, which shards parameters and gathers them", "", "`zero %d` has nothing to prefetch", level)
 		} else if o := excludes(r.decl, "all_gather"); good && n > 0 && o != nil {
-			e := source.ErrorAt("E0415", x, "gathers ahead of their use, where `overlap` lets none run concurrently with computation")
-			e.Want, e.Note = "`overlap all_gather`, or `prefetch = 0`", []diag.Note{{Pos: o.At(), Msg: "the directive"}}
-			r.f.Report(e)
+			r.f.Report(source.Conflict("E0415", x, o.At(), "the directive", "`overlap all_gather`, or `prefetch = 0`", "",
+				"gathers ahead of their use, where `overlap` lets none run concurrently with computation"))
 		} else if good {
 			l.Prefetch = n
 		}

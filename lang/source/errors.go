@@ -58,7 +58,13 @@ func ErrorAt(code string, n syntax.Node, format string, args ...any) *diag.Error
 
 // Twice is the error for a second declaration of a name.
 func Twice(id *syntax.Ident, old syntax.Node) *diag.Error {
-	e := ErrorAt("E0202", id, "`%s` is declared twice", id.Name)
-	e.Note = []diag.Note{{Pos: old.At(), Msg: "first declared here"}}
+	return Conflict("E0202", id, old.At(), "first declared here", "", "", "`%s` is declared twice", id.Name)
+}
+
+// Conflict is an error at a node with a note at the other place that it conflicts with,
+// what was expected, and a hint.
+func Conflict(code string, n syntax.Node, other diag.Pos, note, want, hint, format string, args ...any) *diag.Error {
+	e := ErrorAt(code, n, format, args...)
+	e.Want, e.Hint, e.Note = want, hint, []diag.Note{{Pos: other, Msg: note}}
 	return e
 }

@@ -93,12 +93,7 @@ func optimizerOf(f *eval.Frame, e *syntax.Entry, v value.Value) *optimizer {
 		}
 		return nil
 	}
-	o := &optimizer{OptimizerRef: ref, entry: e}
-	for _, m := range ref.Decl.Members {
-		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "update" {
-			o.update = fn
-		}
-	}
+	o := &optimizer{OptimizerRef: ref, entry: e, update: ref.Decl.Fn("update")}
 	if o.update == nil || len(o.update.Params) != 2 {
 		f.Wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.What())
 		return nil

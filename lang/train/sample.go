@@ -56,12 +56,7 @@ func (l *Lowerer) Sample(t *Block) {
 // tokens is the field of the data that `apply` takes: that of its parameter's name, or
 // the first of i32 with two axes.
 func (l *Lowerer) tokens(f *eval.Frame, t *Block) *value.Field {
-	var apply *syntax.Fn
-	for _, m := range t.Model.Decl.Members {
-		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "apply" {
-			apply = fn
-		}
-	}
+	apply := t.Model.Decl.Fn("apply")
 	if apply == nil {
 		f.Wants("E0720", t.Node.Model, "`fn apply(tokens: i32[batch, seq])` in it", "", "the model `%s` has no function `apply`, so that nothing says what follows tokens", t.Model.Decl.Name.Name)
 		return nil

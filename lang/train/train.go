@@ -82,9 +82,7 @@ func (l *Lowerer) Block() *Block {
 		switch d := d.(type) {
 		case *syntax.Train:
 			if t != nil {
-				e := source.ErrorAt("E0502", d, "a second `train` block")
-				e.Note = []diag.Note{{Pos: t.Node.At(), Msg: "the first one"}}
-				l.Errs.Add(e)
+				l.Errs.Add(source.Conflict("E0502", d, t.Node.At(), "the first one", "", "", "a second `train` block"))
 				continue
 			}
 			t = &Block{Node: d, entries: map[string]*syntax.Entry{}}
@@ -261,9 +259,7 @@ func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
 		}
 	}
 	if e, s := t.entries["epochs"], t.entries["steps"]; e != nil && s != nil {
-		err := source.ErrorAt("E0516", e.Key, "`train` says how long to train both in epochs and in steps")
-		err.Want, err.Note = "one of the two", []diag.Note{{Pos: s.Key.At(), Msg: "the steps"}}
-		l.Errs.Add(err)
+		l.Errs.Add(source.Conflict("E0516", e.Key, s.Key.At(), "the steps", "one of the two", "", "`train` says how long to train both in epochs and in steps"))
 	}
 	if e := t.entries["epochs"]; e != nil && t.Data != nil && strings.HasPrefix(t.Data.Term.Args.Text("kind"), "synthetic") {
 		f.Wants("E0516", e.Key, "`steps = …`", "", "synthetic data has no end, and so no epochs")
@@ -349,11 +345,8 @@ func (l *Lowerer) trainedToo(t *Block, step, valid *eval.Builder) bool {
 		if valid.Values[p] == nil || step.Values[p] != nil {
 			continue
 		}
-		e := source.ErrorAt("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` in validation alone", p.Path)
-		e.Want = "a parameter that is read in training, or in both"
-		e.Note = []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
-		e.Hint = "look for a condition on `training` that chooses otherwise"
-		l.Errs.Add(e)
+		l.Errs.Add(source.Conflict("E0512", t.entries["loss"].Value, p.Pos, "the parameter", "a parameter that is read in training, or in both",
+			"look for a condition on `training` that chooses otherwise", "the loss reads the parameter `%s` in validation alone", p.Path))
 		return false
 	}
 	return true
