@@ -83,9 +83,7 @@ func (t *Trace) Errorf(code string, n syntax.Node, format string, args ...any) v
 
 // Wants is Errorf with what was expected and a hint.
 func (t *Trace) Wants(code string, n syntax.Node, want, hint, format string, args ...any) value.Value {
-	e := source.ErrorAt(code, n, format, args...)
-	e.Want, e.Hint = want, hint
-	t.Report(e)
+	t.Report(source.Wanted(code, n, want, hint, format, args...))
 	return value.Unknown{}
 }
 

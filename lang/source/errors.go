@@ -56,6 +56,13 @@ func ErrorAt(code string, n syntax.Node, format string, args ...any) *diag.Error
 	return &diag.Error{Code: code, Pos: n.At(), Len: n.Len(), Msg: fmt.Sprintf(format, args...)}
 }
 
+// Wanted is an error at a node with what was expected and a hint.
+func Wanted(code string, n syntax.Node, want, hint, format string, args ...any) *diag.Error {
+	e := ErrorAt(code, n, format, args...)
+	e.Want, e.Hint = want, hint
+	return e
+}
+
 // Twice is the error for a second declaration of a name.
 func Twice(id *syntax.Ident, old syntax.Node) *diag.Error {
 	return Conflict("E0202", id, old.At(), "first declared here", "", "", "`%s` is declared twice", id.Name)
@@ -64,7 +71,7 @@ func Twice(id *syntax.Ident, old syntax.Node) *diag.Error {
 // Conflict is an error at a node with a note at the other place that it conflicts with,
 // what was expected, and a hint.
 func Conflict(code string, n syntax.Node, other diag.Pos, note, want, hint, format string, args ...any) *diag.Error {
-	e := ErrorAt(code, n, format, args...)
-	e.Want, e.Hint, e.Note = want, hint, []diag.Note{{Pos: other, Msg: note}}
+	e := Wanted(code, n, want, hint, format, args...)
+	e.Note = []diag.Note{{Pos: other, Msg: note}}
 	return e
 }

@@ -230,9 +230,7 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 		switch x := x.(type) {
 		case *syntax.ParamDecl:
 			if (x.Kind == "state") != (m.Kind == "optimizer") {
-				e := ErrorAt("E0221", x, "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name)
-				e.Want = "`param` in a module or model, `state` in an optimizer"
-				ld.errs.Add(e)
+				ld.errs.Add(Wanted("E0221", x, "`param` in a module or model, `state` in an optimizer", "", "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name))
 			}
 			if x.Kind == "state" {
 				ld.checkState(x)
@@ -251,8 +249,6 @@ func (ld *loader) checkState(x *syntax.ParamDecl) {
 		ld.errs.Add(ErrorAt("E0221", x.Decay, "`%s` of a state: only a parameter decays", x.Decay.Name))
 	}
 	if x.When != nil {
-		e := ErrorAt("E0221", x.When, "a state with a condition")
-		e.Hint = "a state that an update neither reads nor sets takes no memory"
-		ld.errs.Add(e)
+		ld.errs.Add(Wanted("E0221", x.When, "", "a state that an update neither reads nor sets takes no memory", "a state with a condition"))
 	}
 }
