@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ptc/internal/diag"
-	"ptc/ir/layout"
 	"ptc/lang"
+	"ptc/lang/directive"
 )
 
 // layoutCases are layouts of examples/gpt, right and wrong, each with the code
@@ -236,7 +236,7 @@ func TestOptionsAreThoseOfTheTable(t *testing.T) {
 		"train Net { loss = mean(Net(x)) + mean(y)  optimizer = optim.AdamW(lr = 1e-2)  data = data.synthetic(n, k) }\n"
 	forms := map[string]string{"shard": "shard n over d", "zero": "zero 1 over d", "pipeline": "pipeline b over d", "recompute": "recompute B",
 		"precision": "precision", "offload": "offload optimizer to host", "device": "device nope = 1"}
-	for _, row := range layout.Table {
+	for _, row := range directive.Forms() {
 		if len(row.Keys) == 0 {
 			continue
 		}

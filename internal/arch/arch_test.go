@@ -64,7 +64,7 @@ var layers = map[string][]string{
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
 	"lang/value":      {"internal/diag", "internal/formula", "internal/openpath", "ir", "lang/source", "lang/syntax"},
-	"lang/eval":       {"internal/diag", "internal/dtype", "internal/formula", "ir", "lang/source", "lang/syntax", "lang/value", "stdlib"},
+	"lang/eval":       {"internal/diag", "internal/dtype", "internal/formula", "ir", "lang/source", "lang/syntax", "lang/value"},
 	"lang/builtin":    {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
@@ -107,7 +107,7 @@ var layers = map[string][]string{
 	"editor":          {"compiler", "internal/diag", "internal/units", "ir", "lang", "runtime/checkpoint/atomicfile", "runtime/explain", "stdlib"},
 	"editor/text":     {},
 	"editor/protocol": {"editor/text"},
-	"editor/names":    {"internal/dtype", "ir/layout", "lang", "stdlib"},
+	"editor/names":    {"lang"},
 	"editor/analysis": {"compiler", "editor/names", "editor/text", "internal/diag", "ir", "lang", "runtime/explain"},
 	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer

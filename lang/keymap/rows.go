@@ -196,9 +196,7 @@ func (l *lowerer) tensors(r *syntax.TensorRow, first *syntax.Piece, at map[strin
 	}
 	t := Tensor{Name: fill(string(r.Tensor), at), Over: over}
 	if old := l.rows[t.Name]; old != nil {
-		e := source.ErrorAt("E0714", r, "the tensor %q is in two rows", t.Name)
-		e.Note = []diag.Note{{Pos: old.At(), Msg: "the other one"}}
-		l.Interp.Errs.Add(e)
+		l.Interp.Errs.Add(source.Conflict("E0714", r, old.At(), "the other one", "", "", "the tensor %q is in two rows", t.Name))
 		return
 	}
 	l.rows[t.Name] = r

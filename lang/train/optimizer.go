@@ -93,12 +93,7 @@ func optimizerOf(f *eval.Frame, e *syntax.Entry, v value.Value) *optimizer {
 		}
 		return nil
 	}
-	o := &optimizer{OptimizerRef: ref, entry: e}
-	for _, m := range ref.Decl.Members {
-		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "update" {
-			o.update = fn
-		}
-	}
+	o := &optimizer{OptimizerRef: ref, entry: e, update: ref.Decl.Fn("update")}
 	if o.update == nil || len(o.update.Params) != 2 {
 		f.Wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.What())
 		return nil
@@ -150,7 +145,7 @@ func patterns(f *eval.Frame, x syntax.Expr) []string {
 			f.NotA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
 			continue
 		}
-		if !f.Interp.Selects(string(s)) {
+		if !f.Interp.Model.Selects(string(s)) {
 			f.Errorf("E0412", x, "no parameter path matches `%s`", value.Clip(string(s)))
 		}
 		out = append(out, string(s))

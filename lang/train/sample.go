@@ -43,7 +43,7 @@ func (l *Lowerer) Sample(t *Block) {
 	if logits == nil || l.Stopped {
 		return
 	}
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Reads(p) {
 			fb.Order = append(fb.Order, p)
 		}
@@ -56,12 +56,7 @@ func (l *Lowerer) Sample(t *Block) {
 // tokens is the field of the data that `apply` takes: that of its parameter's name, or
 // the first of i32 with two axes.
 func (l *Lowerer) tokens(f *eval.Frame, t *Block) *value.Field {
-	var apply *syntax.Fn
-	for _, m := range t.Model.Decl.Members {
-		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "apply" {
-			apply = fn
-		}
-	}
+	apply := t.Model.Decl.Fn("apply")
 	if apply == nil {
 		f.Wants("E0720", t.Node.Model, "`fn apply(tokens: i32[batch, seq])` in it", "", "the model `%s` has no function `apply` that predicts tokens", t.Model.Decl.Name.Name)
 		return nil
@@ -94,7 +89,7 @@ func (l *Lowerer) apply(fb *eval.Builder, t *Block, tokens *value.Field) (*ir.Va
 	f.Scope = "loss"
 	name, at := t.Model.Decl.Name.Name, t.Node.Model
 	v := fb.Func.NewValue(tokens.Type, nil)
-	f.Vars[name], f.Vars[tokens.Name] = l.Model, value.Tensor{V: v}
+	f.Vars[name], f.Vars[tokens.Name] = l.Model.Root, value.Tensor{V: v}
 	f.Saw(tokens.Type)
 	span := syntax.Span{Pos: at.Pos, EndPos: at.EndPos}
 	r := f.Expr(&syntax.Call{Span: span, Fun: &syntax.Name{Span: span, Name: name},

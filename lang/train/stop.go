@@ -27,9 +27,7 @@ func (l *Lowerer) stopAttrs(f *eval.Frame, t *Block) ir.Attrs {
 	}
 	x := t.Node.Stops[0]
 	for _, y := range t.Node.Stops[1:] {
-		e := source.ErrorAt("E0515", y, "a second `stop` block")
-		e.Note = []diag.Note{{Pos: x.At(), Msg: "the first one"}}
-		l.Errs.Add(e)
+		l.Errs.Add(source.Conflict("E0515", y, x.At(), "the first one", "", "", "a second `stop` block"))
 	}
 	said := map[string]*syntax.Entry{}
 	for _, e := range x.Entries {

@@ -19,7 +19,7 @@ func (l *Lowerer) update(fb *eval.Builder, opts []*optimizer, t *Block, first *f
 	loss := first.loss
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Values[p] != nil {
 			fb.Order = append(fb.Order, p)
 		}
@@ -205,7 +205,7 @@ func (u *updater) clipScale() bool {
 		return false
 	}
 	u.f.Scope = "optimizer.clip"
-	std := u.l.StdFile("math")
+	std := u.l.Prog.Std("math")
 	g := u.f.Child(x, "clip_scale", std, nil)
 	g.Vars["norm"], g.Vars["limit"] = value.Tensor{V: u.norm}, v
 	s, ok := u.f.Finish(g, x, std.Funcs["clip_scale"]).(value.Tensor)

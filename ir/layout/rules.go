@@ -9,6 +9,64 @@ import (
 	"ptc/ir/pipeline"
 )
 
+// Rule is a directive of a layout, decoded: a pointer to one of the types of this
+// package.
+type Rule interface {
+	// Where is the rule's place in the source, "model.ptl:9:3"; empty where it has
+	// none.
+	Where() string
+	// Place sets it.
+	Place(at diag.Pos)
+	// fields are the rule's fields with the keys that they have in its term.
+	fields() []field
+}
+
+// Form says where in a module a directive is kept.
+type Form int
+
+const (
+	InRules Form = iota // a term of the layout's rules
+	InMeta              // a term of the metadata, next to the layout
+	InMesh              // the module's mesh
+)
+
+// Row is one directive.
+type Row struct {
+	Word string // in the language, and the head of its term
+	// Passes act on it, the one that owns it first.
+	Passes []string
+	// New is the directive where its term says nothing; nil for the mesh, which has no term.
+	New  func() Rule
+	Form Form
+}
+
+// Table lists the directives of the language, in the order in which messages name them.
+var Table = []Row{
+	{Word: "mesh", Passes: []string{"propagate"}, Form: InMesh},
+	{Word: "shard", Passes: []string{"propagate", "context"}, New: func() Rule { return &Shard{} }},
+	{Word: "replicate", Passes: []string{"propagate"}, New: func() Rule { return &Replicate{} }},
+	{Word: "pipeline", Passes: []string{"stage", "schedule"}, New: func() Rule { return &Pipeline{Schedule: "1f1b", Microbatches: 1, Chunks: 1} }},
+	{Word: "zero", Passes: []string{"propagate", "overlap"}, New: func() Rule { return &Zero{Level: 1, Prefetch: Unsaid} }},
+	{Word: "accumulate", Passes: []string{"stage", "schedule"}, New: func() Rule { return &Accumulate{} }},
+	{Word: "recompute", Passes: []string{"remat"}, New: func() Rule { return &Recompute{} }},
+	{Word: "precision", Passes: []string{"precision", "scale"}, New: func() Rule { p := Float32(); return &p }, Form: InMeta},
+	{Word: "offload", Passes: []string{"offload-optimizer", "offload-activations"}, New: func() Rule { return &Offload{} }},
+	{Word: "forbid", Passes: []string{"partition", "collectives"}, New: func() Rule { return &Forbid{} }},
+	{Word: "device", Passes: []string{"memory", "remat"}, New: func() Rule { return &Device{} }},
+	{Word: "overlap", Passes: []string{"overlap"}, New: func() Rule { return &Overlap{} }},
+	{Word: "bucket", Passes: []string{"overlap"}, New: func() Rule { return &Bucket{Bytes: Unsaid} }},
+	{Word: "two_level", Passes: []string{"collectives"}, New: func() Rule { return &TwoLevel{Bytes: Unsaid} }},
+}
+
+// RowOf is the row of a word, or nil.
+func RowOf(word string) *Row {
+	i := slices.IndexFunc(Table, func(r Row) bool { return r.Word == word })
+	if i < 0 {
+		return nil
+	}
+	return &Table[i]
+}
+
 // Unsaid is a number that a rule leaves out, where 0 means something. Where it
 // does not, it is 0.
 const Unsaid = -1
