@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -60,7 +61,7 @@ func communicate(p *resolved, m *memories, prog int) error {
 		return err
 	}
 	for i := range p.instrs { // the ends of those that were started
-		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && l.ends[c.Of] != nil {
+		if c := p.instrs[i].Comm; c != nil && c.Kind == collective.Done && l.ends[c.Of] != nil {
 			p.acts[i].op = l.ends[c.Of]
 		}
 	}

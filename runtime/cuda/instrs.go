@@ -3,6 +3,7 @@ package cuda
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -23,7 +24,7 @@ func usedCode(plan *program.Plan, d *program.Device) []int {
 // isExchange says whether an instruction exchanges something with other devices.
 func isExchange(in *program.Instr) bool {
 	c := in.Comm
-	return c != nil && !c.Moves() && c.Kind != program.ShardSlice && c.Kind != program.Done
+	return c != nil && !c.Moves() && c.Kind != collective.ShardSlice && c.Kind != collective.Done
 }
 
 // communicates says whether a device exchanges anything with others.

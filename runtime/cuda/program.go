@@ -3,8 +3,8 @@ package cuda
 import (
 	"runtime"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
-	"ptc/runtime/program"
 )
 
 // captured is a captured program, and how its last launch went.
@@ -110,7 +110,7 @@ func (p *captured) Stop(at int) error {
 	defer runtime.UnlockOSThread()
 	var err error
 	for i := at; i < len(p.instrs) && err == nil; i++ {
-		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && c.Of < at && p.acts[i].op != nil {
+		if c := p.instrs[i].Comm; c != nil && c.Kind == collective.Done && c.Of < at && p.acts[i].op != nil {
 			err = p.acts[i].op()
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -50,10 +51,10 @@ func resolve(l *launches, s *streams, b *blas, prog int) (*resolved, error) {
 			if p.kernels[in.Kernel].Tasks > 0 {
 				a.kernel, a.products = node, b.of(prog, i)
 			}
-		case in.Comm.Kind == program.Done:
+		case in.Comm.Kind == collective.Done:
 		case in.Comm.Moves():
 			a.copies = l.memories.moves(in)
-		case in.Comm.Kind == program.ShardSlice:
+		case in.Comm.Kind == collective.ShardSlice:
 			a.copies = l.memories.ownPart(in)
 		}
 	}

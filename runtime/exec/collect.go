@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -40,7 +41,7 @@ func (c *crew) collect(parts []part, whole []byte) error {
 // send sends the box to rank 0.
 func (p *part) send(tag int) error {
 	return p.get(func(_ int, chunk []byte) error {
-		return p.d.message(comm.Op{Kind: comm.Send, Src: device.Bytes(chunk), Inner: len(chunk), Tag: tag})
+		return p.d.message(comm.Op{Kind: collective.Send, Src: device.Bytes(chunk), Inner: len(chunk), Tag: tag})
 	})
 }
 
@@ -51,7 +52,7 @@ func (c *crew) receive(p *part, tag int, chunk func(from int, mem []byte)) error
 	buf := make([]byte, min(left, chunkBytes))
 	for from := 0; left > 0; {
 		n := min(left, chunkBytes)
-		err := c.devices[0].message(comm.Op{Kind: comm.Recv, Peer: p.rank, Dst: device.Bytes(buf[:n]), Inner: n, Tag: tag})
+		err := c.devices[0].message(comm.Op{Kind: collective.Recv, Peer: p.rank, Dst: device.Bytes(buf[:n]), Inner: n, Tag: tag})
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -125,7 +126,7 @@ func (x *exchanger) End() error {
 // inStep reports whether all members of a communication's group are of this
 // process and run one program.
 func (x *exchanger) inStep(c *program.Comm) bool {
-	if c.Kind == program.Send || c.Kind == program.Recv {
+	if c.Kind == collective.Send || c.Kind == collective.Recv {
 		return false
 	}
 	for i := range x.plan.Parts(c.Over) {
@@ -153,12 +154,9 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 	for i, v := range c.Rest {
 		op.Rest = append(op.Rest, comm.Tensor{Outer: int(v.Outer), Inner: int(v.Inner), Src: at(src[i+1]), Dst: at(dst[i+1])})
 	}
-	switch op.Kind {
-	case comm.Send, comm.Recv:
+	op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)
+	if collective.Of(op.Kind).Message {
 		op.Peer = x.plan.PeerOf(x.rank, c)
-		return op, nil
-	case comm.AllToAll:
-		op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)
 	}
 	return op, nil
 }
@@ -166,15 +164,12 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 // kind is what of an instruction is the same for all who take part in it.
 func (x *exchanger) kind(in *program.Instr) (comm.Op, error) {
 	c := in.Comm
-	op := comm.Op{Label: in.Scope, Outer: int(c.Outer), Inner: int(c.Inner), From: c.From, Tag: c.Tag}
+	op := comm.Op{Kind: collective.Kind(c.Kind), Reduce: collective.Reduction(c.Reduce), Label: in.Scope, Outer: int(c.Outer), Inner: int(c.Inner), From: c.From, Tag: c.Tag}
 	op.DType, _ = dtype.Parse(c.DType) // the plan was validated
+	if collective.Of(op.Kind).Message {
+		return op, nil
+	}
 	var err error
-	if op.Kind, err = comm.ParseKind(c.Kind); err != nil || op.Kind == comm.Send || op.Kind == comm.Recv {
-		return op, err
-	}
-	if c.Reduce == "max" {
-		op.Reduce = comm.Max
-	}
 	op.Group, err = x.group(c.Over)
 	return op, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -64,7 +65,7 @@ func endOf(prog *program.Program, i int) int {
 		return i
 	}
 	for j := i + 1; j < len(prog.Instrs); j++ {
-		if c := prog.Instrs[j].Comm; c != nil && c.Kind == program.Done && c.Of == i {
+		if c := prog.Instrs[j].Comm; c != nil && c.Kind == collective.Done && c.Of == i {
 			return j
 		}
 	}
@@ -101,10 +102,10 @@ func meets(c *crew, prog int, guards []guard) bool {
 		counts[rank] = map[stream]int{}
 		for i := range guards[rank].at {
 			switch x := d.prog.Progs[prog].Instrs[i].Comm; {
-			case x == nil || x.Moves() || x.Kind == program.Done || x.Kind == program.ShardSlice:
-			case x.Kind == program.Send:
+			case x == nil || x.Moves() || x.Kind == collective.Done || x.Kind == collective.ShardSlice:
+			case x.Kind == collective.Send:
 				counts[rank][stream{kind: "message", from: rank, to: c.plan.PeerOf(rank, x)}]++
-			case x.Kind == program.Recv:
+			case x.Kind == collective.Recv:
 				counts[rank][stream{kind: "message", from: c.plan.PeerOf(rank, x), to: rank}]++
 			default:
 				over := strings.Join(x.Over, ",")

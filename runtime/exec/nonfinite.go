@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/internal/ranges"
 	"ptc/runtime/program"
@@ -102,7 +103,7 @@ func findNonFinite(d *logical, p *Program) (*NonFinite, error) {
 		switch c := prog.Instrs[i].Comm; {
 		case c != nil && c.Start && endOf(prog, i) != i:
 			s.forget(i) // not there yet
-		case c != nil && c.Kind == program.Done:
+		case c != nil && c.Kind == collective.Done:
 			s.look(c.Of, s.reads(c.Of))
 		default:
 			s.look(i, reads)
@@ -186,7 +187,7 @@ func (s *search) look(i int, reads []int) {
 	arg := 0
 	_, writes := s.p.crew.plan.Touches(in)
 	for _, b := range writes {
-		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != program.ShardSlice}
+		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != collective.ShardSlice}
 		size := s.d.prog.Buffers[b].Size()
 		by := ""
 		if c := in.Comm; c != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -111,7 +112,7 @@ func (r *results) bindReports(c *crew, program string) error {
 		}
 		mem := unsafe.Slice((*byte)(unsafe.Pointer(&x.values[0])), 8*n)
 		var err error
-		x.call, err = d.comm.Prepare(comm.Op{Kind: comm.Broadcast, Group: d.comm.Mesh().World(), DType: dtype.F64, Inner: n,
+		x.call, err = d.comm.Prepare(comm.Op{Kind: collective.Broadcast, Group: d.comm.Mesh().World(), DType: dtype.F64, Inner: n,
 			Root: rank, Src: device.Bytes(mem), Dst: device.Bytes(mem), Label: "loss and statistics"})
 		if err != nil {
 			return errorf(ReasonBug, err, "the loss of program %s cannot be told to all processes", program)

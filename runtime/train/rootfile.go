@@ -3,6 +3,7 @@ package train
 import (
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -88,7 +89,7 @@ func (f *rootFile) tell(what byte) error {
 		if rank == f.end.Rank() {
 			continue
 		}
-		if err := f.message(comm.Op{Kind: comm.Send, Peer: rank, Src: device.Bytes(said)}); err != nil {
+		if err := f.message(comm.Op{Kind: collective.Send, Peer: rank, Src: device.Bytes(said)}); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func (f *rootFile) tell(what byte) error {
 func (f *rootFile) awaitRoot() error {
 	heard := []byte{atWork}
 	for heard[0] != finished {
-		if err := f.message(comm.Op{Kind: comm.Recv, Peer: 0, Dst: device.Bytes(heard)}); err != nil {
+		if err := f.message(comm.Op{Kind: collective.Recv, Peer: 0, Dst: device.Bytes(heard)}); err != nil {
 			return err
 		}
 	}

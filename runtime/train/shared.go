@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/data"
@@ -55,7 +56,7 @@ func openSharing(p *processes, o *Options) (*sharing, error) {
 
 // broadcast readies that all processes get the root's bytes.
 func (s *sharing) broadcast(b []byte, label string) (func() error, error) {
-	call, err := s.p.end.Prepare(comm.Op{Kind: comm.Broadcast, Group: s.p.end.Mesh().World(), DType: dtype.U8, Inner: len(b),
+	call, err := s.p.end.Prepare(comm.Op{Kind: collective.Broadcast, Group: s.p.end.Mesh().World(), DType: dtype.U8, Inner: len(b),
 		Src: device.Bytes(b), Dst: device.Bytes(b), Label: label})
 	if err != nil {
 		return nil, err

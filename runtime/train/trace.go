@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
@@ -111,9 +112,9 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 			begun[started{s.Rank, s.Instr}] = i
 		}
 		switch c.Kind {
-		case program.Send:
+		case collective.Send:
 			sent[next(message{from: s.Rank, to: plan.PeerOf(s.Rank, c), tag: c.Tag})] = i
-		case program.Done:
+		case collective.Done:
 			if j, ok := begun[started{s.Rank, c.Of}]; ok {
 				ended[j] = i
 				out = append(out, arrow{j, i})
@@ -122,7 +123,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 	}
 	clear(count)
 	for i, s := range spans {
-		if c := s.In.Comm; c != nil && c.Kind == program.Recv {
+		if c := s.In.Comm; c != nil && c.Kind == collective.Recv {
 			if j, ok := sent[next(message{from: plan.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
 				if end, waits := ended[i]; waits { // it may begin before it is sent
 					i = end

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -25,11 +26,11 @@ type party struct {
 
 // partyOf is that of an operation; classes is in how many lanes messages between two devices are.
 func partyOf(host comm.Device, op *comm.Op, classes int) party {
-	if op.Kind != comm.Send && op.Kind != comm.Recv {
+	if op.Kind != collective.Send && op.Kind != collective.Recv {
 		return party{host: host, key: "0 " + op.Group.String(), name: op.Group.String(),
 			group: op.Group, members: op.Group.Members(host.Rank()), me: op.Group.Coord(host.Rank())}
 	}
-	p := party{host: host, members: []int{host.Rank(), op.Peer}, sends: op.Kind == comm.Send}
+	p := party{host: host, members: []int{host.Rank(), op.Peer}, sends: op.Kind == collective.Send}
 	if !p.sends {
 		p.me = 1
 		slices.Reverse(p.members)
@@ -99,7 +100,7 @@ func (p *party) tell(mine []byte) ([][]byte, error) {
 	all := make([][]byte, len(p.members))
 	if p.group != nil {
 		flat := make([]byte, len(mine)*len(all))
-		err := p.run(comm.Op{Kind: comm.AllGather, Group: p.group, DType: dtype.U8, Inner: len(mine), Src: device.Bytes(mine), Dst: device.Bytes(flat), Label: "set-up of NCCL"})
+		err := p.run(comm.Op{Kind: collective.AllGather, Group: p.group, DType: dtype.U8, Inner: len(mine), Src: device.Bytes(mine), Dst: device.Bytes(flat), Label: "set-up of NCCL"})
 		for i := range all {
 			all[i] = flat[i*len(mine) : (i+1)*len(mine)]
 		}
@@ -132,7 +133,7 @@ func (p *party) meet(lib *library) (id []byte, err error) {
 	case p.group == nil:
 		return id, p.hear(id)
 	}
-	op := comm.Op{Kind: comm.Broadcast, Group: p.group, DType: dtype.U8, Inner: len(id), Dst: device.Bytes(id), Label: "set-up of NCCL"}
+	op := comm.Op{Kind: collective.Broadcast, Group: p.group, DType: dtype.U8, Inner: len(id), Dst: device.Bytes(id), Label: "set-up of NCCL"}
 	if p.me == 0 {
 		op.Src = op.Dst
 	}
@@ -140,11 +141,11 @@ func (p *party) meet(lib *library) (id []byte, err error) {
 }
 
 func (p *party) say(b []byte) error {
-	return p.run(comm.Op{Kind: comm.Send, Peer: p.members[1-p.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Src: device.Bytes(b)})
+	return p.run(comm.Op{Kind: collective.Send, Peer: p.members[1-p.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Src: device.Bytes(b)})
 }
 
 func (p *party) hear(b []byte) error {
-	return p.run(comm.Op{Kind: comm.Recv, Peer: p.members[1-p.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Dst: device.Bytes(b)})
+	return p.run(comm.Op{Kind: collective.Recv, Peer: p.members[1-p.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Dst: device.Bytes(b)})
 }
 
 // setupTag is one that no plan comes to.
