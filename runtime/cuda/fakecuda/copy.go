@@ -88,11 +88,7 @@ func (d *Driver) move(g *gpu, c *copied) int {
 	return Success
 }
 
-func copyAsync(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[1])
-	if !ok {
-		return InvalidHandle
-	}
+func copyAsync(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	c, r := d.readCopy(g, a[0])
 	if r != Success {
 		return r

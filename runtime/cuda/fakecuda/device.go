@@ -50,11 +50,7 @@ func (d *Driver) of(device uintptr) *gpu {
 	return d.gpus[n]
 }
 
-func deviceName(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[2])
-	if g == nil {
-		return InvalidDevice
-	}
+func deviceName(d *Driver, g *gpu, a []uintptr) int {
 	name := fmt.Sprintf("Fake GPU %d\x00", g.number)
 	if int(a[1]) < len(name) {
 		return InvalidValue
@@ -63,20 +59,12 @@ func deviceName(d *Driver, _ *gpu, a []uintptr) int {
 	return Success
 }
 
-func deviceUUID(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[1])
-	if g == nil {
-		return InvalidDevice
-	}
+func deviceUUID(d *Driver, g *gpu, a []uintptr) int {
 	*fakelib.Pointer[[16]byte](a[0]) = [16]byte{0: 0xfa, 15: byte(g.number)}
 	return Success
 }
 
-func deviceAttribute(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[2])
-	if g == nil {
-		return InvalidDevice
-	}
+func deviceAttribute(d *Driver, g *gpu, a []uintptr) int {
 	major, minor := d.o.Major, d.o.Minor
 	if d.o.Mixed && g.number > 0 {
 		major, minor = 8, 0
@@ -94,11 +82,7 @@ func deviceAttribute(d *Driver, _ *gpu, a []uintptr) int {
 	return Success
 }
 
-func retain(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[1])
-	if g == nil {
-		return InvalidDevice
-	}
+func retain(d *Driver, g *gpu, a []uintptr) int {
 	if g.context == 0 {
 		g.context = d.Handle(g)
 	}
@@ -107,11 +91,8 @@ func retain(d *Driver, _ *gpu, a []uintptr) int {
 	return Success
 }
 
-func release(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[0])
+func release(d *Driver, g *gpu, a []uintptr) int {
 	switch {
-	case g == nil:
-		return InvalidDevice
 	case g.refs == 0:
 		d.Problem("the context of GPU %d is released too often", g.number)
 		return InvalidContext

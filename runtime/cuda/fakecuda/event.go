@@ -52,11 +52,7 @@ func streamWaitEvent(d *Driver, _ *gpu, a []uintptr) int {
 // as it may: who does nothing but ask comes to an end on a GPU, too.
 const patience = 256
 
-func eventQuery(d *Driver, g *gpu, a []uintptr) int {
-	e, ok := get[*event](d, "event", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func eventQuery(d *Driver, g *gpu, e *event, a []uintptr) int {
 	if e.reached < e.recorded {
 		if e.asked++; d.clock.rng != nil || e.asked > patience {
 			d.flushAll(g) // as time passes
@@ -92,11 +88,7 @@ func eventDestroy(d *Driver, _ *gpu, a []uintptr) int {
 	return Success
 }
 
-func memset(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[3])
-	if !ok {
-		return InvalidHandle
-	}
+func memset(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if _, err := g.Bytes(uint64(a[0]), int(a[2])); err != nil {
 		d.Problem("memory is set: %v", err)
 		return InvalidValue

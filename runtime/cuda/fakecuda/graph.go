@@ -108,11 +108,7 @@ func (d *Driver) run(g *gpu, l *launch) int {
 	return Success
 }
 
-func launchKernel(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[8])
-	if !ok {
-		return InvalidHandle
-	}
+func launchKernel(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	grid, block := [3]uint32{uint32(a[1]), uint32(a[2]), uint32(a[3])}, [3]uint32{uint32(a[4]), uint32(a[5]), uint32(a[6])}
 	l, r := d.newLaunch(a[0], grid, block, uint32(a[7]), a[9], a[10])
 	if r != Success {
@@ -129,11 +125,7 @@ func graphCreate(d *Driver, g *gpu, a []uintptr) int {
 	return Success
 }
 
-func graphDestroy(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func graphDestroy(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	for _, n := range x.nodes {
 		d.Drop(n.handle)
 	}
@@ -198,11 +190,8 @@ func addCopy(d *Driver, g *gpu, a []uintptr) int {
 func addEmpty(d *Driver, _ *gpu, a []uintptr) int { return d.add(a, &node{}) }
 
 // graphNodes counts nodes, for who asks for none of them.
-func graphNodes(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[0])
+func graphNodes(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	switch {
-	case !ok:
-		return InvalidHandle
 	case a[1] != 0:
 		return InvalidValue
 	}
@@ -210,11 +199,8 @@ func graphNodes(d *Driver, _ *gpu, a []uintptr) int {
 	return Success
 }
 
-func instantiate(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[1])
+func instantiate(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	switch {
-	case !ok:
-		return InvalidHandle
 	case a[2] != 0:
 		return InvalidValue
 	}
@@ -223,11 +209,7 @@ func instantiate(d *Driver, _ *gpu, a []uintptr) int {
 	return Success
 }
 
-func execDestroy(d *Driver, g *gpu, a []uintptr) int {
-	x, ok := get[*exec](d, "executable graph", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func execDestroy(d *Driver, g *gpu, x *exec, a []uintptr) int {
 	r := d.flushAll(g)
 	countGraphs(x.nodes, -1)
 	d.Drop(a[0])

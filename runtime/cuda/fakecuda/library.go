@@ -60,11 +60,8 @@ func (d *Driver) Capturing(on uintptr) bool {
 	return ok && s.into != nil
 }
 
-func beginCapture(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
+func beginCapture(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	switch {
-	case !ok:
-		return InvalidHandle
 	case a[1] != 1 || s.into != nil: // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 		d.Problem("a capture within another, or for more than the thread")
 		return InvalidValue
@@ -77,11 +74,7 @@ func beginCapture(d *Driver, g *gpu, a []uintptr) int {
 	return Success
 }
 
-func endCapture(d *Driver, _ *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func endCapture(d *Driver, _ *gpu, s *stream, a []uintptr) int {
 	if s.into == nil {
 		d.Problem("the end of a capture that was not begun")
 		return InvalidValue
@@ -97,11 +90,7 @@ func endCapture(d *Driver, _ *gpu, a []uintptr) int {
 }
 
 // addChild adds a copy of a graph as a node.
-func addChild(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[4])
-	if !ok {
-		return InvalidHandle
-	}
+func addChild(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	n := &node{child: slices.Clone(x.nodes)}
 	r := d.add(a, n)
 	if r == Success {

@@ -14,9 +14,6 @@ func memInfo(d *Driver, g *gpu, a []uintptr) int {
 }
 
 func totalMem(d *Driver, _ *gpu, a []uintptr) int {
-	if d.of(a[1]) == nil {
-		return InvalidDevice
-	}
 	*fakelib.Pointer[uintptr](a[0]) = uintptr(d.o.Memory)
 	return Success
 }
@@ -101,11 +98,7 @@ func (d *Driver) pin(at, n uintptr) []byte {
 }
 
 // copyToDevice takes pageable memory at once, as a driver does, pinned memory when it runs.
-func copyToDevice(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[3])
-	if !ok {
-		return InvalidHandle
-	}
+func copyToDevice(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if _, err := g.Bytes(uint64(a[0]), int(a[2])); err != nil {
 		d.Problem("a copy to the GPU: %v", err)
 		return InvalidValue
@@ -125,11 +118,7 @@ func copyToDevice(d *Driver, g *gpu, a []uintptr) int {
 }
 
 // copyToHost has ended when it returns, where the memory is pageable.
-func copyToHost(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[3])
-	if !ok {
-		return InvalidHandle
-	}
+func copyToHost(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if _, err := g.Bytes(uint64(a[1]), int(a[2])); err != nil {
 		d.Problem("a copy from the GPU: %v", err)
 		return InvalidValue

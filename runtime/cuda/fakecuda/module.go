@@ -125,22 +125,14 @@ func (d *Driver) runs(target string) error {
 	return nil
 }
 
-func moduleUnload(d *Driver, g *gpu, a []uintptr) int {
-	m, ok := get[*module](d, "module", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func moduleUnload(d *Driver, g *gpu, m *module, a []uintptr) int {
 	r := d.flushAll(g)
 	m.unloaded = true
 	d.Drop(a[0])
 	return r
 }
 
-func moduleFunction(d *Driver, _ *gpu, a []uintptr) int {
-	m, ok := get[*module](d, "module", a[1])
-	if !ok {
-		return InvalidHandle
-	}
+func moduleFunction(d *Driver, _ *gpu, m *module, a []uintptr) int {
 	k := m.kernels[cString(a[2])]
 	if k == nil {
 		return NotFound

@@ -33,11 +33,7 @@ func streamCreate(d *Driver, g *gpu, a []uintptr) int {
 
 // streamSynchronize waits for a stream; where that needs another GPU, for who gives that one its
 // work.
-func streamSynchronize(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func streamSynchronize(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if s.into != nil {
 		d.Problem("a stream that is captured is waited for")
 		return NotInCapture
@@ -51,11 +47,7 @@ func streamSynchronize(d *Driver, g *gpu, a []uintptr) int {
 }
 
 // streamQuery lets a stream do something, as time passes.
-func streamQuery(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func streamQuery(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if s.into != nil {
 		d.Problem("a stream that is captured is asked for")
 		return NotInCapture
@@ -66,11 +58,7 @@ func streamQuery(d *Driver, g *gpu, a []uintptr) int {
 	return NotReady
 }
 
-func streamDestroy(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func streamDestroy(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if s.into != nil {
 		d.Problem("a stream is destroyed while it is captured")
 	}
