@@ -44,15 +44,9 @@ func partyOf(host comm.Device, op *comm.Op, classes int) party {
 // alone says that there is nobody to exchange anything with.
 func (p *party) alone() bool { return len(p.members) == 1 }
 
-// others are the members without this device.
+// others are the ranks of the members without this device, in order.
 func (p *party) others() []int {
-	return slices.Delete(slices.Sorted(slices.Values(p.members)), p.sorted(), p.sorted()+1)
-}
-
-// sorted is where this device is among the members in the order of ranks.
-func (p *party) sorted() int {
-	i, _ := slices.BinarySearch(slices.Sorted(slices.Values(p.members)), p.host.Rank())
-	return i
+	return slices.DeleteFunc(slices.Sorted(slices.Values(p.members)), func(rank int) bool { return rank == p.host.Rank() })
 }
 
 // compare holds what the members have prepared against each other.

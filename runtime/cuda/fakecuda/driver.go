@@ -1,7 +1,6 @@
 package fakecuda
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -148,11 +147,7 @@ func New(o Options) *Driver {
 
 // Lookup gives the address of a function.
 func (d *Driver) Lookup(name string) (uintptr, error) {
-	at, ok := addresses()[name]
-	if !ok || slices.Contains(d.o.Missing, name) {
-		return 0, fmt.Errorf("undefined symbol: %s", name)
-	}
-	return at, nil
+	return fakelib.Lookup(addresses(), d.o.Missing, name)
 }
 
 // Lose lets all calls of a GPU fail from now on.

@@ -1,6 +1,7 @@
 package fakelib
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -19,6 +20,15 @@ func Callback(args int, call func(a ...uintptr) uintptr) uintptr {
 		}
 		return []reflect.Value{reflect.ValueOf(call(a...))}
 	}).Interface())
+}
+
+// Lookup is the address of a function among all, unless it is missing.
+func Lookup(all map[string]uintptr, missing []string, name string) (uintptr, error) {
+	at, ok := all[name]
+	if !ok || slices.Contains(missing, name) {
+		return 0, fmt.Errorf("undefined symbol: %s", name)
+	}
+	return at, nil
 }
 
 // Pointer is what an address of the caller's points to.

@@ -69,11 +69,7 @@ func New(drv *fakecuda.Driver, o Options) *Library {
 
 // Lookup gives the address of a function.
 func (l *Library) Lookup(name string) (uintptr, error) {
-	at, ok := addresses()[name]
-	if !ok || slices.Contains(l.o.Missing, name) {
-		return 0, fmt.Errorf("undefined symbol: %s", name)
-	}
-	return at, nil
+	return fakelib.Lookup(addresses(), l.o.Missing, name)
 }
 
 // Break lets all communicators come to a result, as where a member is gone.

@@ -65,11 +65,7 @@ func New(o Options) *Library {
 
 // Lookup gives the address of a function.
 func (l *Library) Lookup(name string) (uintptr, error) {
-	at, ok := addresses()[name]
-	if !ok || slices.Contains(l.o.Missing, name) {
-		return 0, fmt.Errorf("undefined symbol: %s", name)
-	}
-	return at, nil
+	return fakelib.Lookup(addresses(), l.o.Missing, name)
 }
 
 // Order is the products as they ran: the number of the algorithm, and rows, columns and depth.
