@@ -92,15 +92,15 @@ func (g *gen) attention() {
 			both = append(both, x)
 		}
 	}
-	outer, in, rows := g.dims(both), g.dims(inner), g.dims(a.Rows)
-	key := dim{[]string{a.Key.Name}, int64(a.Key.Size)} // a range even if there is one
-	g.dimensions = slices.Concat(outer, in, rows, []dim{key})
-	columns := map[*ir.Value][]dim{}
+	outer, in, rows := g.loops(both), g.loops(inner), g.loops(a.Rows)
+	key := fusion.Loop{Axes: []string{a.Key.Name}, Size: int64(a.Key.Size)} // a range even if there is one
+	g.dimensions = slices.Concat(outer, in, rows, []fusion.Loop{key})
+	columns := map[*ir.Value][]fusion.Loop{}
 	for _, o := range slices.Concat(a.Into, a.Outs) {
 		for _, v := range o.Args {
 			columns[v] = g.columns(v)
 			for _, d := range columns[v] {
-				if !slices.ContainsFunc(g.dimensions, func(e dim) bool { return e.name() == d.name() }) {
+				if !slices.ContainsFunc(g.dimensions, func(e fusion.Loop) bool { return e.Name() == d.Name() }) {
 					g.dimensions = append(g.dimensions, d)
 				}
 			}
@@ -109,7 +109,7 @@ func (g *gen) attention() {
 	g.declare()
 	problem := g.ranges(outer)
 	g.phase(slices.Concat(problem, g.whole(g.dimensions[len(outer):])), func() {
-		g.core = &Attention{Outer: problem, Inner: g.present(in), Rows: g.present(rows), Key: g.present([]dim{key})[0]}
+		g.core = &Attention{Outer: problem, Inner: g.present(in), Rows: g.present(rows), Key: g.present([]fusion.Loop{key})[0]}
 		g.products(columns)
 		g.softmax()
 		g.storeAll()
@@ -118,13 +118,13 @@ func (g *gen) attention() {
 }
 
 // bounded notes what hides keys.
-func (g *gen) bounded(rows []dim) {
+func (g *gen) bounded(rows []fusion.Loop) {
 	lists := []*limits{g.limitsBy(nil, g.k.Attention.Outs)}
 	if len(rows) > 0 {
 		lists = nil
 	}
 	for _, d := range rows {
-		lists = append(lists, g.limitsBy(d.axes, g.k.Attention.Outs))
+		lists = append(lists, g.limitsBy(d.Axes, g.k.Attention.Outs))
 	}
 	for _, l := range lists {
 		values := func(vs []*ir.Value) (out []*tile.Value) {
@@ -142,16 +142,16 @@ func (g *gen) bounded(rows []dim) {
 }
 
 // present are the ranges that the computation is at along dims.
-func (g *gen) present(dims []dim) []*tile.Range {
+func (g *gen) present(dims []fusion.Loop) []*tile.Range {
 	var out []*tile.Range
 	for _, d := range dims {
-		out = append(out, rangesOf([]tile.Affine{g.at[d.name()]})...)
+		out = append(out, rangesOf([]tile.Affine{g.at[d.Name()]})...)
 	}
 	return out
 }
 
 // products generates the products of an attention, of whose operands these are columns.
-func (g *gen) products(columns map[*ir.Value][]dim) {
+func (g *gen) products(columns map[*ir.Value][]fusion.Loop) {
 	a, x := g.k.Attention, g.core
 	for _, o := range a.Into {
 		row, key := o.Args[0], o.Args[1]
@@ -187,14 +187,14 @@ func (g *gen) softmax() {
 }
 
 // columns are the axes of an operand that the scores do not have.
-func (g *gen) columns(v *ir.Value) []dim {
+func (g *gen) columns(v *ir.Value) []fusion.Loop {
 	var out []ir.Axis
 	for _, a := range v.Type.Axes {
 		if !slices.ContainsFunc(g.k.Space, func(b ir.Axis) bool { return a.Name == b.Name }) {
 			out = append(out, a)
 		}
 	}
-	return g.dims(out)
+	return g.loops(out)
 }
 
 // sums is what product o of weights sums over.
@@ -220,9 +220,9 @@ func (g *gen) scored(v *ir.Value) bool {
 
 // folded is a product or a reduction of whole axes.
 func (g *gen) folded(o *ir.Op) known {
-	var over []dim
+	var over []fusion.Loop
 	for _, d := range g.dimensions {
-		if slices.Contains(o.Attrs.Names("over"), d.last()) {
+		if slices.Contains(o.Attrs.Names("over"), d.Last()) {
 			over = append(over, d)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 func Lanes(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	switch k.Class {
 	case fusion.Map:
-		return lanesOfMap(mergeable(k, k.Space), lanes)
+		return lanesOfMap(k.Loops(k.Space), lanes)
 	case fusion.Row:
-		kept, reduced := (&gen{k: k}).split()
-		return schedule.Schedule{Rows: 1, Grid: tasksOf(mergeable(k, kept), product(mergeable(k, reduced)))}
+		kept, reduced := k.Kept(), k.Reduce
+		return schedule.Schedule{Rows: 1, Grid: tasksOf(k.Loops(kept), fusion.Iterations(k.Loops(reduced)))}
 	case fusion.Column:
-		kept, _ := (&gen{k: k}).split()
-		return lanesOfColumn(mergeable(k, kept), lanes)
+		kept := k.Kept()
+		return lanesOfColumn(k.Loops(kept), lanes)
 	case fusion.Pieces:
 		return lanesOfPieces(k)
 	case fusion.Scatter:
@@ -29,23 +29,23 @@ func Lanes(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	return schedule.Schedule{Rows: 48, Cols: 4 * lanes, Over: 256, Grid: -1}
 }
 
-func lanesOfMap(dims []dim, lanes int64) schedule.Schedule {
+func lanesOfMap(dims []fusion.Loop, lanes int64) schedule.Schedule {
 	switch len(dims) {
 	case 0:
 		return schedule.Schedule{}
 	case 1: // whole vectors, few enough that many threads share the work
-		n, unit := dims[0].size, 4*lanes
+		n, unit := dims[0].Size, 4*lanes
 		block := (n/64 + unit - 1) / unit * unit
 		return schedule.Schedule{Cols: max(unit, min(max(block, 2048), 1<<15))}
 	}
 	n := len(dims) - 1
-	return schedule.Schedule{Rows: 1, Grid: tasksOf(dims[:n], dims[n].size)}
+	return schedule.Schedule{Rows: 1, Grid: tasksOf(dims[:n], dims[n].Size)}
 }
 
-func lanesOfColumn(kept []dim, lanes int64) schedule.Schedule {
+func lanesOfColumn(kept []fusion.Loop, lanes int64) schedule.Schedule {
 	outer, inner := int64(1), int64(1)
 	if n := len(kept) - 1; n >= 0 {
-		outer, inner = product(kept[:n]), kept[n].size
+		outer, inner = fusion.Iterations(kept[:n]), kept[n].Size
 	}
 	u := int64(4)
 	for u > 1 && outer*((inner+u*lanes-1)/(u*lanes)) < 16 {
@@ -57,8 +57,8 @@ func lanesOfColumn(kept []dim, lanes int64) schedule.Schedule {
 func lanesOfPieces(k *fusion.Kernel) schedule.Schedule {
 	out := k.Root.Result().Type
 	at := out.Index(k.Root.Attrs.Text("axis"))
-	inner := int64(out.Axes[at].Size) * product(single(out.Axes[at+1:]))
-	return schedule.Schedule{Rows: 1, Grid: tasksOf(single(out.Axes[:at]), inner)}
+	inner := int64(out.Axes[at].Size) * fusion.Iterations(fusion.Each(out.Axes[at+1:]))
+	return schedule.Schedule{Rows: 1, Grid: tasksOf(fusion.Each(out.Axes[:at]), inner)}
 }
 
 func lanesOfScatter(k *fusion.Kernel, lanes int64) schedule.Schedule {
@@ -79,22 +79,14 @@ func ownedByUpdates(root *ir.Op, a ir.Axis) bool {
 	return a.Size > 1 && a.Name != root.Attrs.Text("axis") && !root.Args[1].Type.Has(a.Name)
 }
 
-func product(dims []dim) int64 {
-	n := int64(1)
-	for _, d := range dims {
-		n *= d.size
-	}
-	return n
-}
-
 // tasksOf is how many of the outermost loops number the tasks: enough to balance many
 // threads, but no more than useful.
-func tasksOf(dims []dim, inner int64) int64 {
+func tasksOf(dims []fusion.Loop, inner int64) int64 {
 	const enough, minWork = 64, 4096
 	tasks, n := int64(1), int64(0)
-	work := inner * product(dims)
+	work := inner * fusion.Iterations(dims)
 	for n < int64(len(dims)) && tasks < enough && (tasks == 1 || work/tasks > minWork) {
-		tasks *= dims[n].size
+		tasks *= dims[n].Size
 		n++
 	}
 	return n

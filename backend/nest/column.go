@@ -15,8 +15,8 @@ import (
 // from each other are carried side by side, and added up at the end: threads need not wait for
 // each other in the loop.
 func (g *gen) column() {
-	kept, reduced := g.split()
-	p, r := g.dims(kept), g.dims(reduced)
+	kept, reduced := g.k.Kept(), g.k.Reduce
+	p, r := g.loops(kept), g.loops(reduced)
 	g.declare()
 	var reds []*ir.Op
 	for _, o := range g.k.F.Ops {
@@ -29,7 +29,7 @@ func (g *gen) column() {
 	inner := g.ranges(p[n:], g.s.Cols)
 	var part *tile.Range // of sums side by side
 	switch last := len(r) - 1; {
-	case g.s.Split > 1 && last >= 0 && r[last].size%g.s.Split == 0 && g.s.Over > 0:
+	case g.s.Split > 1 && last >= 0 && r[last].Size%g.s.Split == 0 && g.s.Over > 0:
 		part = &tile.Range{Name: "beside", Axis: "beside", Extent: g.s.Split, Size: g.s.Split}
 		inner = append([]*tile.Range{part}, inner...) // neighbours are columns
 	case g.s.Over == 0:
@@ -52,17 +52,17 @@ func (g *gen) column() {
 
 // partial reduces the operands of reds over dims in as many parts as part has, which are carried
 // side by side over what is in kept, and then folds these.
-func (g *gen) partial(reds []*ir.Op, kept, dims []dim, part *tile.Range) []*tile.Value {
+func (g *gen) partial(reds []*ir.Op, kept, dims []fusion.Loop, part *tile.Range) []*tile.Value {
 	n := len(dims) - 1
-	last := dim{dims[n].axes, dims[n].size / part.Extent}
+	last := fusion.Loop{Axes: dims[n].Axes, Size: dims[n].Size / part.Extent}
 	acc := make([]*tile.Value, len(reds))
 	for i, o := range reds {
 		acc[i] = g.b.Const(o.Result().Type.DType, identity(o), append([]*tile.Range{part}, g.along(o.Result(), kept)...)...)
 	}
 	sums := g.nest(dims[:n], acc, func(acc []*tile.Value) []*tile.Value {
-		r := last.block(g.s.Over)
+		r := block(last, g.s.Over)
 		return g.loop(r, int(g.s.Stages), acc, func(acc []*tile.Value) []*tile.Value {
-			g.at[last.name()] = tile.At(r).Times(part.Extent).Add(tile.At(part))
+			g.at[last.Name()] = tile.At(r).Times(part.Extent).Add(tile.At(part))
 			out := make([]*tile.Value, len(acc))
 			for i, o := range reds {
 				x := g.over(o.Args[0], []*tile.Range{r, part})

@@ -155,10 +155,10 @@ type folding struct {
 	outs    []*ir.Op
 	divided []bool // of each product, whether its weights are divided by the sum of this kernel
 
-	outer, inner []dim // problems, and those that the products sum over
-	groups, rows []dim // loops of rows; rows is the one that is cut into blocks, if there is one
-	key          dim
-	cols         []dim
+	outer, inner []fusion.Loop // problems, and those that the products sum over
+	groups, rows []fusion.Loop // loops of rows; rows is the one that is cut into blocks, if there is one
+	key          fusion.Loop
+	cols         []fusion.Loop
 	limits       *limits
 	copying      map[*tile.Value]bool // copies of the present block that nothing has waited for
 }
@@ -235,9 +235,9 @@ func (f *folding) lay() {
 			both = append(both, x)
 		}
 	}
-	f.outer, f.inner = f.dims(both), f.dims(inner)
-	f.chooseRows(f.dims(f.a.Rows))
-	f.key = dim{[]string{f.a.Key.Name}, int64(f.a.Key.Size)} // a range even if there is one
+	f.outer, f.inner = f.loops(both), f.loops(inner)
+	f.chooseRows(f.loops(f.a.Rows))
+	f.key = fusion.Loop{Axes: []string{f.a.Key.Name}, Size: int64(f.a.Key.Size)} // a range even if there is one
 	var operands []*ir.Value
 	for _, o := range f.a.Into {
 		operands = append(operands, o.Args...)
@@ -248,36 +248,36 @@ func (f *folding) lay() {
 	}
 	for _, v := range operands {
 		for _, d := range f.columns(v) {
-			if !slices.ContainsFunc(f.cols, func(e dim) bool { return e.name() == d.name() }) {
+			if !slices.ContainsFunc(f.cols, func(e fusion.Loop) bool { return e.Name() == d.Name() }) {
 				f.cols = append(f.cols, d)
 			}
 		}
 	}
-	f.dimensions = slices.Concat(f.outer, f.inner, f.groups, f.rows, []dim{f.key}, f.cols)
+	f.dimensions = slices.Concat(f.outer, f.inner, f.groups, f.rows, []fusion.Loop{f.key}, f.cols)
 	f.declare()
 }
 
 // chooseRows takes from the loops of rows the one that is cut into blocks: that by which most
 // masks compare positions, or the largest.
-func (f *folding) chooseRows(rows []dim) {
+func (f *folding) chooseRows(rows []fusion.Loop) {
 	if len(rows) == 0 {
 		f.limits = f.limitsBy(nil, f.outs)
 		return
 	}
 	best, most := 0, -1
 	for i, d := range rows {
-		limits := f.limitsBy(d.axes, f.outs)
+		limits := f.limitsBy(d.Axes, f.outs)
 		n := 0
 		for _, l := range limits.found {
 			if l.row {
 				n++
 			}
 		}
-		if n > most || n == most && d.size > rows[best].size {
+		if n > most || n == most && d.Size > rows[best].Size {
 			best, most, f.limits = i, n, limits
 		}
 	}
-	f.rows, f.groups = take(rows, best)
+	f.rows, f.groups = rows[best:best+1], slices.Concat(rows[:best], rows[best+1:])
 }
 
 // as is v of dtype d.

@@ -17,7 +17,7 @@ type span struct {
 // keySpans are the blocks of so many keys of which the present rows see any: first those of which
 // each row sees all, if masks hide keys from above alone.
 func (f *folding) keySpans(size int64) []span {
-	seen, open := f.bounding(f.key.size), f.bounding(f.key.size)
+	seen, open := f.bounding(f.key.Size), f.bounding(f.key.Size)
 	for _, l := range f.limits.found {
 		at := func(last bool) known {
 			row := f.i32(0)
@@ -27,7 +27,7 @@ func (f *folding) keySpans(size int64) []span {
 			return f.plus(row, l.at)
 		}
 		if l.upper {
-			seen.below(f.add(at(true), 1), l.at, f.key.size)
+			seen.below(f.add(at(true), 1), l.at, f.key.Size)
 			if f.splits() {
 				open.below(f.add(at(false), 2-size), l.at, 0)
 			}
@@ -44,7 +44,7 @@ func (f *folding) keySpans(size int64) []span {
 // rowSpans are the blocks of so many rows that see any of the present keys: last those of which
 // each row sees all.
 func (f *folding) rowSpans(size int64) []span {
-	n := f.rows[0].size
+	n := f.rows[0].Size
 	seen, open := f.bounding(n), f.bounding(n)
 	either := func(least known, none int64) known { // all rows, or none
 		return f.apply(op.Select, f.apply(op.Ge, least, f.i32(0)), f.i32(n-none), f.i32(none))
@@ -99,8 +99,8 @@ func (f *folding) reveal() {
 }
 
 // end is the last position of the block that the computation is at along d, or the first.
-func (f *folding) end(d dim, last bool) known {
-	r := f.present([]dim{d})[0]
+func (f *folding) end(d fusion.Loop, last bool) known {
+	r := f.present([]fusion.Loop{d})[0]
 	return f.place(nil, []*tile.Range{r}, func([]*tile.Value) *tile.Value {
 		if last {
 			return f.b.Last(r)

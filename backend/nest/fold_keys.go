@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/backend/tile"
+	"ptc/ir/fusion"
 )
 
 // byKeys are tasks that have blocks of keys, and sum over rows, and over the problems that share
@@ -13,7 +14,7 @@ import (
 //
 // Statistics of the softmax are arguments here, so that no sum is ever scaled.
 func (f *folding) byKeys() {
-	keys := f.ranges([]dim{f.key}, f.s.Over)
+	keys := f.ranges([]fusion.Loop{f.key}, f.s.Over)
 	f.phase(slices.Concat(f.ranges(f.outer), keys, f.whole(f.cols)), func() {
 		var acc []*tile.Value
 		for _, o := range f.outs {
@@ -40,14 +41,14 @@ func (f *folding) overRows(acc []*tile.Value) []*tile.Value {
 		f.scores()
 		return step(acc)
 	}
-	for _, s := range f.rowSpans(f.rows[0].block(f.s.Rows).Size) {
-		acc = f.visit(f.rows[0], f.rows[0].block(f.s.Rows), s, acc, step)
+	for _, s := range f.rowSpans(block(f.rows[0], f.s.Rows).Size) {
+		acc = f.visit(f.rows[0], block(f.rows[0], f.s.Rows), s, acc, step)
 	}
 	return acc
 }
 
 // visit is a loop over the blocks r of d in a span, in whose body the scores are known.
-func (f *folding) visit(d dim, r *tile.Range, s span, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
+func (f *folding) visit(d fusion.Loop, r *tile.Range, s span, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
 	l := tile.Loop{From: s.from, To: s.to, Stages: int(f.s.Stages)}
 	return f.loopOf(r, l, carry, func(carry []*tile.Value) []*tile.Value {
 		f.set(d, r)

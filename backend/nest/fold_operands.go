@@ -6,6 +6,7 @@ import (
 	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
+	"ptc/ir/fusion"
 )
 
 // scores makes the products whose results are scores known, at the present rows and keys. The
@@ -27,18 +28,18 @@ func (f *folding) scores() {
 }
 
 // contracted are the dimensions that o sums over, but for those of which there is one position.
-func (f *folding) contracted(o *ir.Op) []dim {
-	var over []dim
+func (f *folding) contracted(o *ir.Op) []fusion.Loop {
+	var over []fusion.Loop
 	for _, d := range f.dimensions {
-		if slices.Contains(o.Attrs.Names("over"), d.last()) && f.larger(d) {
+		if slices.Contains(o.Attrs.Names("over"), d.Last()) && f.larger(d) {
 			over = append(over, d)
 		}
 	}
 	return over
 }
 
-func (f *folding) larger(d dim) bool {
-	r := f.present([]dim{d})
+func (f *folding) larger(d fusion.Loop) bool {
+	r := f.present([]fusion.Loop{d})
 	return len(r) > 0 && r[0].Size > 1
 }
 

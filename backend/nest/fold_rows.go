@@ -24,13 +24,13 @@ func (f *folding) byRows() {
 	}
 	f.phase(slices.Concat(f.ranges(f.outer), f.ranges(f.groups), rows, f.whole(f.cols)), func() {
 		carry := f.begin()
-		for _, s := range f.keySpans(f.key.block(f.s.Over).Size) {
-			r := f.key.block(f.s.Over)
+		for _, s := range f.keySpans(block(f.key, f.s.Over).Size) {
+			r := block(f.key, f.s.Over)
 			carry = f.visit(f.key, r, s, carry, func(carry []*tile.Value) []*tile.Value {
 				return f.step(r, f.running(carry)).flat()
 			})
 		}
-		delete(f.at, f.key.name())
+		delete(f.at, f.key.Name())
 		f.finish(f.running(carry))
 		f.storeAll()
 	})

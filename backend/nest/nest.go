@@ -11,10 +11,39 @@ import (
 	"ptc/ir/op"
 )
 
+// Nest is a tile program, and where in it the values and loops of the kernel's analysis are.
+type Nest struct {
+	Program *tile.Program
+	Tiles   map[*ir.Value]*tile.Value // of a product the operands and the sum
+	ranges  map[string]*tile.Range    // by the names of loops
+}
+
+// Ranges are those of loops.
+func (n *Nest) Ranges(loops []fusion.Loop) []*tile.Range {
+	var out []*tile.Range
+	for _, l := range loops {
+		out = append(out, n.ranges[l.Name()])
+	}
+	return out
+}
+
 // Program is the tile program of kernel k, named name, as s says.
 func Program(name string, k *fusion.Kernel, s schedule.Schedule) (*tile.Program, error) {
-	_, p, err := build(name, k, s)
-	return p, err
+	n, err := Build(name, k, s)
+	if err != nil {
+		return nil, err
+	}
+	return n.Program, nil
+}
+
+// Build is the nest of kernel k, named name, as s says.
+func Build(name string, k *fusion.Kernel, s schedule.Schedule) (*Nest, error) {
+	g, p, err := build(name, k, s)
+	if err != nil {
+		return nil, err
+	}
+	g.out.Program = p
+	return &g.out, nil
 }
 
 func build(name string, k *fusion.Kernel, s schedule.Schedule) (*gen, *tile.Program, error) {
@@ -52,16 +81,17 @@ type gen struct {
 	b *tile.Builder
 
 	args, results []*tile.Buffer
-	stored        []int      // which results the program has; the others are nil
-	coords        *tile.View // the device's coordinates, or nil
-	merged        []dim      // axes that became one
+	stored        []int         // which results the program has; the others are nil
+	coords        *tile.View    // the device's coordinates, or nil
+	merged        []fusion.Loop // axes that became one
 	views         map[*ir.Value]*tile.View
 	outs          []*tile.View             // of the results
 	packed        map[*ir.Value]*tile.View // what an earlier phase put into work memory
 	looked        map[string]bool          // axes along which positions are looked up
-	dimensions    []dim                    // of an attention
+	dimensions    []fusion.Loop            // of an attention
 	instead       map[*ir.Value]func() known
 	core          *Attention
+	out           Nest
 
 	at        map[string]tile.Affine // position by axis; 0 where it is missing
 	scopes    []map[*ir.Value]known  // by depth of blocks
@@ -90,7 +120,8 @@ func every(k *fusion.Kernel) []int {
 }
 
 func newGen(name string, k *fusion.Kernel, s schedule.Schedule, stored []int) *gen {
-	g := &gen{k: k, s: s, stored: stored, results: make([]*tile.Buffer, len(k.F.Results)), b: tile.New(name), views: map[*ir.Value]*tile.View{}, at: map[string]tile.Affine{}, packed: map[*ir.Value]*tile.View{}, looked: map[string]bool{}}
+	g := &gen{k: k, s: s, stored: stored, results: make([]*tile.Buffer, len(k.F.Results)), b: tile.New(name), views: map[*ir.Value]*tile.View{}, at: map[string]tile.Affine{}, packed: map[*ir.Value]*tile.View{}, looked: map[string]bool{},
+		out: Nest{Tiles: map[*ir.Value]*tile.Value{}, ranges: map[string]*tile.Range{}}}
 	g.b.Schedule(s)
 	f := k.F
 	for _, o := range f.Ops {
@@ -157,11 +188,11 @@ func (g *gen) when(cond known, body func()) {
 }
 
 // nest runs body inside a loop over single positions of each of dims.
-func (g *gen) nest(dims []dim, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
+func (g *gen) nest(dims []fusion.Loop, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
 	if len(dims) == 0 {
 		return body(carry)
 	}
-	r := dims[0].block(1)
+	r := block(dims[0], 1)
 	return g.loop(r, 1, carry, func(c []*tile.Value) []*tile.Value {
 		g.set(dims[0], r)
 		return g.nest(dims[1:], c, body)
@@ -169,18 +200,18 @@ func (g *gen) nest(dims []dim, carry []*tile.Value, body func(carry []*tile.Valu
 }
 
 // set puts the computation at the positions of r along d.
-func (g *gen) set(d dim, r *tile.Range) { g.at[d.name()] = tile.At(r) }
+func (g *gen) set(d fusion.Loop, r *tile.Range) { g.at[d.Name()] = tile.At(r) }
 
 // ranges makes blocks of dims, of size 1 but for those that sizes says, from the last
 // one backwards: 0 is the whole axis. The computation is there from now on.
-func (g *gen) ranges(dims []dim, sizes ...int64) []*tile.Range {
+func (g *gen) ranges(dims []fusion.Loop, sizes ...int64) []*tile.Range {
 	var out []*tile.Range
 	for i, d := range dims {
 		size := int64(1)
 		if back := len(dims) - 1 - i; back < len(sizes) {
 			size = sizes[back]
 		}
-		r := d.block(size)
+		r := block(d, size)
 		g.set(d, r)
 		out = append(out, r)
 	}
@@ -188,10 +219,10 @@ func (g *gen) ranges(dims []dim, sizes ...int64) []*tile.Range {
 }
 
 // whole makes ranges of whole dims. The computation is there from now on.
-func (g *gen) whole(dims []dim) []*tile.Range {
+func (g *gen) whole(dims []fusion.Loop) []*tile.Range {
 	var out []*tile.Range
 	for _, d := range dims {
-		r := d.block(0)
+		r := block(d, 0)
 		g.set(d, r)
 		out = append(out, r)
 	}
@@ -200,7 +231,7 @@ func (g *gen) whole(dims []dim) []*tile.Range {
 
 // outer splits the dimensions outside of rows and columns into those that number tasks
 // and those that are loops in one.
-func (g *gen) outer(dims []dim) (grid, loops []dim) {
+func (g *gen) outer(dims []fusion.Loop) (grid, loops []fusion.Loop) {
 	n := int64(len(dims))
 	if g.s.Grid >= 0 {
 		n = min(n, g.s.Grid)
@@ -250,16 +281,4 @@ func supported(f *ir.Func) error {
 		}
 	}
 	return nil
-}
-
-// split separates the space into kept and reduced axes, each in loop order.
-func (g *gen) split() (kept, reduced []ir.Axis) {
-	for _, a := range g.k.Space {
-		if slices.ContainsFunc(g.k.Reduce, func(b ir.Axis) bool { return a.Name == b.Name }) {
-			reduced = append(reduced, a)
-		} else {
-			kept = append(kept, a)
-		}
-	}
-	return kept, reduced
 }

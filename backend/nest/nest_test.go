@@ -109,9 +109,9 @@ func tolerance(d ir.DType, exact bool) float64 {
 // which take long to interpret position by position, without the smallest blocks.
 func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
 	out := []schedule.Schedule{Lanes(k, 8), Threads(k, GPU{}), {}}
-	work := product(single(k.Space))
+	work := fusion.Iterations(fusion.Each(k.Space))
 	if k.Class == fusion.Gemm {
-		work *= product(single(k.Reduce))
+		work *= fusion.Iterations(fusion.Each(k.Reduce))
 	}
 	pick := func(of ...int64) int64 {
 		if x := of[r.Intn(len(of))]; x < 1 || x > 3 || work < 1000 {

@@ -3,6 +3,7 @@ package nest
 import (
 	"ptc/backend/tile"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -18,12 +19,12 @@ func (g *gen) pieces() {
 	axis := root.Attrs.Text("axis")
 	out := root.Result().Type
 	at := out.Index(axis)
-	before, after := single(out.Axes[:at]), single(out.Axes[at+1:])
+	before, after := fusion.Each(out.Axes[:at]), fusion.Each(out.Axes[at+1:])
 	g.declare()
 	grid, loops := g.outer(before)
 	inner := g.whole
 	if g.s.Over > 0 {
-		inner = func(dims []dim) []*tile.Range { return g.ranges(dims, g.s.Over) }
+		inner = func(dims []fusion.Loop) []*tile.Range { return g.ranges(dims, g.s.Over) }
 	}
 	g.blocks(grid, loops, inner(after), func() {
 		for _, p := range placed(root) {
@@ -58,8 +59,8 @@ func placed(root *ir.Op) []placement {
 }
 
 func (g *gen) piece(p placement, axis string) {
-	d := dim{[]string{axis}, p.n}
-	r := d.block(g.s.Cols)
+	d := fusion.Loop{Axes: []string{axis}, Size: p.n}
+	r := block(d, g.s.Cols)
 	g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value {
 		g.set(d, r)
 		t := g.k.Root.Result().Type

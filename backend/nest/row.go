@@ -18,8 +18,8 @@ import (
 // whole rows, and how often that is swept is the lowering's. Otherwise it is a loop over
 // blocks, which computes again what earlier stages computed.
 func (g *gen) row() {
-	kept, reduced := g.split()
-	p, r := g.dims(kept), g.dims(reduced)
+	kept, reduced := g.k.Kept(), g.k.Reduce
+	p, r := g.loops(kept), g.loops(reduced)
 	g.declare()
 	grid, loops := g.outer(p)
 	s := &stages{gen: g, kept: p, reduced: r}
@@ -38,7 +38,7 @@ func (g *gen) row() {
 // stages generates the sweeps over a block of rows.
 type stages struct {
 	*gen
-	kept, reduced []dim
+	kept, reduced []fusion.Loop
 	n             int
 }
 
@@ -104,7 +104,7 @@ func (s *stages) stage(phase int) {
 // fold reduces the operands of reds over dims: at once where the schedule leaves those
 // whole, else in loops that carry the results over the dimensions in kept. then is
 // generated behind each block.
-func (g *gen) fold(reds []*ir.Op, kept, dims []dim, then func()) []*tile.Value {
+func (g *gen) fold(reds []*ir.Op, kept, dims []fusion.Loop, then func()) []*tile.Value {
 	if g.s.Over == 0 || len(dims) == 0 {
 		out := make([]*tile.Value, len(reds))
 		for i, o := range reds {
@@ -123,7 +123,7 @@ func (g *gen) fold(reds []*ir.Op, kept, dims []dim, then func()) []*tile.Value {
 	}
 	n := len(dims) - 1
 	return g.nest(dims[:n], acc, func(acc []*tile.Value) []*tile.Value {
-		r := dims[n].block(g.s.Over)
+		r := block(dims[n], g.s.Over)
 		return g.loop(r, int(g.s.Stages), acc, func(acc []*tile.Value) []*tile.Value {
 			g.set(dims[n], r)
 			out := make([]*tile.Value, len(acc))

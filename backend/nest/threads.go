@@ -36,13 +36,13 @@ type GPU struct {
 func Threads(k *fusion.Kernel, on GPU) schedule.Schedule {
 	switch k.Class {
 	case fusion.Map:
-		return smaller(threadsOfMap(mergeable(k, k.Space)), on.Less)
+		return smaller(threadsOfMap(k.Loops(k.Space)), on.Less)
 	case fusion.Row:
-		kept, reduced := (&gen{k: k}).split()
-		return smaller(threadsOfRow(mergeable(k, kept), mergeable(k, reduced)), on.Less)
+		kept, reduced := k.Kept(), k.Reduce
+		return smaller(threadsOfRow(k.Loops(kept), k.Loops(reduced)), on.Less)
 	case fusion.Column:
-		kept, reduced := (&gen{k: k}).split()
-		return smaller(threadsOfColumn(mergeable(k, kept), mergeable(k, reduced), on), on.Less)
+		kept, reduced := k.Kept(), k.Reduce
+		return smaller(threadsOfColumn(k.Loops(kept), k.Loops(reduced), on), on.Less)
 	case fusion.Pieces:
 		return smaller(threadsOfPieces(k), on.Less)
 	case fusion.Scatter:
@@ -69,12 +69,12 @@ func smaller(s schedule.Schedule, times int) schedule.Schedule {
 	return s
 }
 
-func threadsOfMap(dims []dim) schedule.Schedule {
+func threadsOfMap(dims []fusion.Loop) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Warps: blockWarps}
 	if n := len(dims); n > 0 {
-		s.Cols = min(dims[n-1].size, blockTile)
+		s.Cols = min(dims[n-1].Size, blockTile)
 		if n > 1 {
-			s.Rows = min(dims[n-2].size, max(1, blockTile/ceilPower(s.Cols)))
+			s.Rows = min(dims[n-2].Size, max(1, blockTile/ceilPower(s.Cols)))
 		}
 		s.Warps = warpsFor(ceilPower(s.Cols) * ceilPower(s.Rows))
 	}
@@ -83,18 +83,18 @@ func threadsOfMap(dims []dim) schedule.Schedule {
 
 // threadsOfRow has rows that a warp holds, each in a warp of its own; longer ones in all warps of a
 // block, and those that do not fit in there piece by piece.
-func threadsOfRow(kept, reduced []dim) schedule.Schedule {
+func threadsOfRow(kept, reduced []fusion.Loop) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1}
 	all, rows := int64(1), int64(1)
 	for _, d := range reduced {
-		all *= ceilPower(d.size)
+		all *= ceilPower(d.Size)
 	}
 	if n := len(kept); n > 0 {
-		rows = kept[n-1].size
+		rows = kept[n-1].Size
 	}
 	switch {
 	case all > wholeRow:
-		s.Over = min(rowsAtOnce, reduced[len(reduced)-1].size)
+		s.Over = min(rowsAtOnce, reduced[len(reduced)-1].Size)
 		s.Warps = warpsFor(ceilPower(s.Over))
 	case all <= rowOfWarp && rows > 1:
 		s.Rows = min(rows, max(blockWarps, blockTile/2/all))
@@ -107,25 +107,25 @@ func threadsOfRow(kept, reduced []dim) schedule.Schedule {
 
 // threadsOfColumn has as many adjacent threads as read whole sectors, and the others in
 // them at further positions of what is reduced. Where columns are few, blocks of a cluster share them.
-func threadsOfColumn(kept, reduced []dim, on GPU) schedule.Schedule {
+func threadsOfColumn(kept, reduced []fusion.Loop, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 1, Warps: blockWarps}
 	cols := int64(1)
 	if n := len(kept); n > 0 {
-		s.Cols = min(kept[n-1].size, 32)
+		s.Cols = min(kept[n-1].Size, 32)
 		cols = ceilPower(s.Cols)
 	}
 	if n := len(reduced); n > 0 {
-		last := reduced[n-1].size
+		last := reduced[n-1].Size
 		for s.Split = blockTile / cols; s.Split > 1 && last%s.Split != 0; {
 			s.Split /= 2
 		}
 		s.Over = min(4, last/max(1, s.Split))
-		if turns := reduced[0].size; on.Clusters && s.Cols > 0 {
+		if turns := reduced[0].Size; on.Clusters && s.Cols > 0 {
 			if len(reduced) == 1 {
 				turns = last / max(1, s.Split) / max(1, s.Over)
 			}
-			cols := kept[len(kept)-1].size
-			s.Cluster = parts(product(kept)/cols*((cols+s.Cols-1)/s.Cols), turns, on.Processors)
+			cols := kept[len(kept)-1].Size
+			s.Cluster = parts(fusion.Iterations(kept)/cols*((cols+s.Cols-1)/s.Cols), turns, on.Processors)
 		}
 	}
 	return s
@@ -138,8 +138,8 @@ func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
 	out := k.Root.Result().Type
 	at := out.Index(k.Root.Attrs.Text("axis"))
 	s := schedule.Schedule{Rows: 1, Cols: blockTile, Grid: -1, Warps: blockWarps}
-	if after := single(out.Axes[at+1:]); len(after) > 0 {
-		s.Over = min(after[len(after)-1].size, blockTile)
+	if after := fusion.Each(out.Axes[at+1:]); len(after) > 0 {
+		s.Over = min(after[len(after)-1].Size, blockTile)
 		s.Cols = blockTile / ceilPower(s.Over)
 		return s
 	}
@@ -148,8 +148,8 @@ func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
 		longest = max(longest, p.n)
 	}
 	s.Cols = min(longest, blockTile)
-	if before := single(out.Axes[:at]); len(before) > 0 {
-		s.Rows = min(before[len(before)-1].size, blockTile/ceilPower(s.Cols))
+	if before := fusion.Each(out.Axes[:at]); len(before) > 0 {
+		s.Rows = min(before[len(before)-1].Size, blockTile/ceilPower(s.Cols))
 	}
 	s.Warps = max(1, warpsFor(ceilPower(s.Cols)*ceilPower(s.Rows))/4) // each of which computes the angles
 	return s

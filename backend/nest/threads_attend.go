@@ -63,8 +63,8 @@ func LeastShared(k *fusion.Kernel) int64 {
 func attendNeeds(k *fusion.Kernel, s schedule.Schedule) (regs, shared int64) {
 	g, a := &gen{k: k}, k.Attention
 	rows, keys := int64(1), ceilPower(min(s.Over, int64(a.Key.Size)))
-	for _, d := range mergeable(k, a.Rows) {
-		rows = max(rows, ceilPower(min(s.Rows, d.size)))
+	for _, d := range k.Loops(a.Rows) {
+		rows = max(rows, ceilPower(min(s.Rows, d.Size)))
 	}
 	block := func(v *ir.Value) int64 { // elements of an operand
 		n := rows

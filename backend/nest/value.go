@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend/tile"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -137,11 +138,11 @@ func (g *gen) over(v *ir.Value, ranges []*tile.Range) *tile.Value {
 }
 
 // along are the ranges of those of dims that v has, which the computation is at.
-func (g *gen) along(v *ir.Value, dims []dim) []*tile.Range {
+func (g *gen) along(v *ir.Value, dims []fusion.Loop) []*tile.Range {
 	var out []*tile.Range
 	for _, d := range dims {
-		if v.Type.Has(d.last()) {
-			out = append(out, rangesOf([]tile.Affine{g.at[d.name()]})...)
+		if v.Type.Has(d.Last()) {
+			out = append(out, rangesOf([]tile.Affine{g.at[d.Name()]})...)
 		}
 	}
 	return out

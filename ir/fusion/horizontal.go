@@ -18,11 +18,6 @@ import (
 // names it. Other functions whose operations fall apart are refused as before.
 const Horizontal Class = "horizontal"
 
-// Coordinates is the path of the argument that holds the device's coordinates, an i32
-// for each mesh axis in the order of the function's attribute `mesh`. Operations that
-// depend on the device read it without naming it.
-const Coordinates = "coord"
-
 // Section is a kernel within one of class Horizontal: the operations that are joined
 // by what they compute, and the arguments that they read, some of which other sections
 // may read as well.

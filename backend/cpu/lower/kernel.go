@@ -92,12 +92,15 @@ func (e *ScheduleError) Unwrap() error { return e.Err }
 
 // cut makes the kernel of k as s says.
 func cut(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (*kernel.Kernel, error) {
-	if k.Class == fusion.Attend {
+	switch k.Class {
+	case fusion.Attend:
 		a, err := nest.Attend(name, k, s)
 		if err != nil {
 			return nil, err
 		}
 		return Attention(a, m)
+	case fusion.Gemm:
+		return productKernel(name, k, s, m)
 	}
 	p, err := nest.Program(name, k, s)
 	if err != nil {
@@ -106,9 +109,6 @@ func cut(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (
 	all, err := Kernels(p, m)
 	if err != nil {
 		return nil, fmt.Errorf("kernel @%s (%s): %w", k.F.Name, k.Class, err)
-	}
-	if len(all) != 1 {
-		return nil, fmt.Errorf("kernel @%s (%s): found %d phases; expected one", k.F.Name, k.Class, len(all))
 	}
 	return all[0], nil
 }
