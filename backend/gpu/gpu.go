@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ptc/backend"
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/lower"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/target"
@@ -53,7 +54,7 @@ func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
 // which a copy of a tile then takes no more than it has.
 func (g *gpu) Rows() (least, best int) { return 16, 128 }
 
-// Block is that of products with work for most multiprocessors (package nest).
+// Block is that of products with work for most multiprocessors (package choose).
 func (g *gpu) Block() int64 { return 128 }
 
 // Parts is one: how many would be worth it was not measured on a GPU.
@@ -177,7 +178,7 @@ func shares(made []lower.Kernel) (parts [][]int, of []int) {
 }
 
 // Kernel generates the kernel function f, cut as given says, or where it has nothing for the
-// kernel or section, as [nest.Threads] chooses.
+// kernel or section, as [choose.Schedule] chooses.
 func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
 	out, err := fitting(f, t, given)
 	var of *diag.Error
@@ -191,7 +192,7 @@ func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, e
 	return out, err
 }
 
-// generate is the kernel of which [nest.Threads] leaves so many bytes of shared memory more than it would.
+// generate is the kernel of which [choose.Schedule] leaves so many bytes of shared memory more than it would.
 func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lower.Kernel, error) {
 	k, err := fusion.Analyze(f)
 	if err != nil {
@@ -207,13 +208,13 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
+	on := choose.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
 	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
 			cuts[i] = s
 		} else {
-			cuts[i] = nest.Threads(p, on)
+			cuts[i] = choose.Schedule(p, on)
 		}
 		if cuts[i].Dot.Kind == schedule.WGMMA && !t.Has(target.WGMMA) {
 			return lower.Kernel{}, fmt.Errorf("found a schedule with dot=%s; %s has no such matrix instructions", cuts[i].Dot, t.Arch)

@@ -14,14 +14,14 @@ import (
 //
 // Statistics of the softmax are arguments here, so that no sum is ever scaled.
 func (f *folding) byKeys() {
-	keys := f.ranges([]fusion.Loop{f.key}, f.s.Over)
-	f.phase(slices.Concat(f.ranges(f.outer), keys, f.whole(f.cols)), func() {
+	keys := f.ranges([]fusion.Loop{f.Key}, f.s.Over)
+	f.phase(slices.Concat(f.ranges(f.Outer), keys, f.whole(f.Cols)), func() {
 		var acc []*tile.Value
-		for _, o := range f.outs {
-			acc = append(acc, f.zero(o))
+		for _, o := range f.Outs {
+			acc = append(acc, f.zero(o.Result()))
 		}
-		acc = f.nest(slices.Concat(f.inner, f.groups), acc, f.overRows)
-		for i, o := range f.outs {
+		acc = f.nest(slices.Concat(f.Inner, f.Groups), acc, f.overRows)
+		for i, o := range f.Outs {
 			f.know(o.Result(), f.as(acc[i], o.Result().Type.DType))
 		}
 		f.storeAll()
@@ -32,17 +32,17 @@ func (f *folding) byKeys() {
 func (f *folding) overRows(acc []*tile.Value) []*tile.Value {
 	step := func(acc []*tile.Value) []*tile.Value {
 		out := make([]*tile.Value, len(acc))
-		for i, o := range f.outs {
+		for i, o := range f.Outs {
 			out[i] = f.sum(o, acc[i])
 		}
 		return out
 	}
-	if len(f.rows) == 0 {
+	if len(f.Rows) == 0 {
 		f.scores()
 		return step(acc)
 	}
-	for _, s := range f.rowSpans(block(f.rows[0], f.s.Rows).Size) {
-		acc = f.visit(f.rows[0], block(f.rows[0], f.s.Rows), s, acc, step)
+	for _, s := range f.rowSpans(block(f.Rows[0], f.s.Rows).Size) {
+		acc = f.visit(f.Rows[0], block(f.Rows[0], f.s.Rows), s, acc, step)
 	}
 	return acc
 }

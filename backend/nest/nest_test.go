@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	cpuchoose "ptc/backend/cpu/choose"
+	gpuchoose "ptc/backend/gpu/choose"
 	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/backend/tile/tiletest"
@@ -108,7 +110,7 @@ func tolerance(d ir.DType, exact bool) float64 {
 // schedules are the one for vectors, whole axes, and some at random: of large kernels,
 // which take long to interpret position by position, without the smallest blocks.
 func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
-	out := []schedule.Schedule{Lanes(k, 8), Threads(k, GPU{}), {}}
+	out := []schedule.Schedule{cpuchoose.Schedule(k, 8), gpuchoose.Schedule(k, gpuchoose.GPU{}), {}}
 	work := fusion.Iterations(fusion.Each(k.Space))
 	if k.Class == fusion.Gemm {
 		work *= fusion.Iterations(fusion.Each(k.Reduce))

@@ -22,49 +22,29 @@ import (
 // where one of them is its own.
 //
 //	grid (rows, cols) { store 0; loop blocks { if any { loop updates { if own { loop free… { scatter } } } } } }
-func (g *gen) scatter() {
-	root := g.k.Root
-	axis := root.Attrs.Text("axis")
-	out, idx := root.Result().Type, root.Args[1].Type
-	// free axes of the result are the updates' alone, shared ones the indices' too;
-	// summed ones are the indices' alone.
-	var own, free, shared, summed []fusion.Loop
-	for i, a := range out.Axes {
-		switch {
-		case a.Name == axis || a.Size == 1:
-		case idx.Has(a.Name):
-			shared = append(shared, fusion.Each([]ir.Axis{a})...)
-		case i == len(out.Axes)-1:
-			own = fusion.Each([]ir.Axis{a})
-		default:
-			free = append(free, fusion.Each([]ir.Axis{a})...)
-		}
-	}
-	for _, a := range root.Args[0].Type.Axes {
-		if !out.Has(a.Name) {
-			summed = append(summed, fusion.Each([]ir.Axis{a})...)
-		}
-	}
-	g.declare()
-	x := &adding{gen: g, axis: fusion.Loop{Axes: []string{axis}, Size: int64(out.Size(axis))}}
+func scatter(g *gen) {
+	root, loops := g.k.Root, g.k.Scattering()
+	out, axis := root.Result().Type, loops.Axis.Name()
+	g.mem.declare(nil)
+	x := &adding{gen: g, axis: loops.Axis}
 	var grid []*tile.Range
 	if g.s.Task > 0 {
 		x.mine = block(x.axis, g.s.Task)
 		grid = append(grid, x.mine)
 	}
-	g.phase(append(grid, g.ranges(own, g.s.Cols)...), func() {
-		x.clear(own)
-		x.sweep(slices.Concat(summed, shared), func() {
+	g.phase(append(grid, g.ranges(loops.Own, g.s.Cols)...), func() {
+		x.clear(loops.Own)
+		x.sweep(slices.Concat(loops.Summed, loops.Shared), func() {
 			j := g.local(g.find(root.Args[1]), out, axis)
-			g.nest(free, nil, func([]*tile.Value) []*tile.Value {
+			g.nest(loops.Free, nil, func([]*tile.Value) []*tile.Value {
 				up := g.value(root.Args[0])
-				at := g.indices(g.outs[0])
-				for i, a := range g.outs[0].Axes {
+				at := g.indices(g.mem.outs[0])
+				for i, a := range g.mem.outs[0].Axes {
 					if a.Name == axis {
 						at[i] = tile.AtValue(j.x)
 					}
 				}
-				g.b.Scatter(g.outs[0], up, at...)
+				g.b.Scatter(g.mem.outs[0], up, at...)
 				return nil
 			})
 		})
@@ -92,13 +72,13 @@ func (x *adding) clear(own []fusion.Loop) {
 		if into := g.k.Addend; into != nil {
 			v = g.value(into)
 		}
-		at := g.indices(g.outs[0])
-		for i, a := range g.outs[0].Axes {
+		at := g.indices(g.mem.outs[0])
+		for i, a := range g.mem.outs[0].Axes {
 			if a.Name == x.axis.Name() && x.mine != nil {
 				at[i] = tile.AtValue(g.positions(at[i]).x) // which of them the text says in the bounds of the loop
 			}
 		}
-		g.b.Store(g.outs[0], v, at...)
+		g.b.Store(g.mem.outs[0], v, at...)
 	}
 	var clear func(dims []fusion.Loop)
 	clear = func(dims []fusion.Loop) {

@@ -15,10 +15,10 @@ func (g *gen) coordinate(over []string) known {
 	sum := g.i32(0)
 	for _, m := range over {
 		size, at := fusion.MeshAxis(g.k.F, m)
-		if at < 0 || g.coords == nil {
+		if at < 0 || g.mem.coords == nil {
 			continue
 		}
-		c := g.load(g.coords, []tile.Affine{tile.AtConst(int64(at))}, nil)
+		c := g.load(g.mem.coords, []tile.Affine{tile.AtConst(int64(at))}, nil)
 		sum = g.apply(op.Add, g.apply(op.Mul, sum, g.i32(int64(size))), c)
 	}
 	return sum
@@ -72,7 +72,7 @@ func (g *gen) random(o *ir.Op) known {
 	t := o.Result().Type
 	strides := fusion.Numbering(g.k.F, o)
 	at := tile.AtConst(int64(strides.Offset))
-	view := g.joined(op.Strided{Axes: strides.Axes})
+	view := g.mem.joined(op.Strided{Axes: strides.Axes})
 	for _, a := range view.Axes {
 		if i := t.Index(a.Name); i < 0 || !fusion.Scattered(g.k.F, o, i) {
 			at = at.Add(g.at[a.Name].Times(int64(a.Stride)))
@@ -134,7 +134,7 @@ func (g *gen) gather(o *ir.Op) known {
 	axis := o.Attrs.Text("axis")
 	table := o.Args[0]
 	j := g.local(g.find(o.Args[1]), table.Type, axis)
-	view := g.view(table)
+	view := g.mem.view(table)
 	at := g.indices(view)
 	for i, a := range view.Axes {
 		if a.Name == axis {

@@ -14,7 +14,7 @@ import (
 type from struct {
 	scores, exp bool
 	top, sum    bool
-	out         *ir.Op
+	out         *Out
 }
 
 func (f from) roots() bool { return f.scores || f.top || f.sum || f.out != nil }
@@ -26,7 +26,6 @@ type attending struct {
 	space []ir.Axis // of the scores
 	rows  []ir.Axis // the same without Key
 	less  *ir.Op    // what Exp is the exponential of: scores less Base
-	from  map[*ir.Value]from
 }
 
 // attends reports whether f may be of class Attend: the reasons of that class are
@@ -75,7 +74,7 @@ func (k *Kernel) attend() error {
 		return fmt.Errorf("two exponentials of scores in one kernel")
 	}
 	less := exps[0].Args[0].Def
-	a := &attending{Kernel: k, Attention: &Attention{Exp: exps[0], Base: less.Args[1]}, less: less, from: map[*ir.Value]from{}}
+	a := &attending{Kernel: k, Attention: &Attention{Exp: exps[0], Scores: less.Args[0], Base: less.Args[1], from: map[*ir.Value]from{}}, less: less}
 	a.space, a.rows = less.Args[0].Type.Axes, a.Base.Type.Axes
 	for _, x := range a.space {
 		if !subspace([]ir.Axis{x}, a.rows) {
@@ -90,7 +89,7 @@ func (k *Kernel) attend() error {
 			return err
 		}
 	}
-	for _, check := range []func() error{a.axes, a.statistics, a.demand, a.results} {
+	for _, check := range []func() error{a.axes, a.statistics, a.weigh, a.demand, a.results} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -142,7 +141,11 @@ func (a *attending) product(o *ir.Op) error {
 			return fmt.Errorf("both operands of a product have the keys `%s`", a.Key.Name)
 		}
 		a.from[out] = from{scores: true}
-		a.Into = append(a.Into, o)
+		row, key := o.Args[0], o.Args[1]
+		if row.Type.Has(a.Key.Name) {
+			row, key = key, row
+		}
+		a.Into = append(a.Into, &Into{o, row, key})
 		return nil
 	}
 	if x.scores && y.scores {
@@ -151,8 +154,12 @@ func (a *attending) product(o *ir.Op) error {
 	if !x.scores && x.roots() || !y.scores && y.roots() {
 		return fmt.Errorf("a product of a result of the kernel")
 	}
-	a.from[out] = from{out: o}
-	a.Outs = append(a.Outs, o)
+	made := &Out{Op: o, Weights: o.Args[0], Of: o.Args[1]}
+	if y.scores {
+		made.Weights, made.Of = made.Of, made.Weights
+	}
+	a.from[out] = from{out: made}
+	a.Outs = append(a.Outs, made)
 	return nil
 }
 
@@ -164,7 +171,7 @@ func (a *attending) reduction(o *ir.Op) error {
 		return fmt.Errorf("%s of what are no scores", o.Name)
 	case len(over) != 1 || over[0] != a.Key.Name:
 		return fmt.Errorf("%s of scores over other axes than `%s`", o.Name, a.Key.Name)
-	case o.Name == op.ReduceMax && o.Args[0] == a.less.Args[0] && a.Top == nil:
+	case o.Name == op.ReduceMax && o.Args[0] == a.Scores && a.Top == nil:
 		a.Top = o
 		a.from[o.Result()] = from{top: true}
 	case o.Name == op.ReduceSum && o.Args[0] == a.Exp.Result() && a.Sum == nil:
@@ -246,19 +253,15 @@ func (a *attending) early(o *ir.Op) error {
 // axes tells those of queries and keys from those of queries alone.
 func (a *attending) axes() error {
 	switch {
-	case len(a.Into) == 0 || !a.from[a.less.Args[0]].scores:
+	case len(a.Into) == 0 || !a.from[a.Scores].scores:
 		return fmt.Errorf("no product makes the scores")
 	case len(a.Outs) == 0:
 		return fmt.Errorf("no product reads the weights")
 	}
 	both := map[string]bool{}
-	for _, o := range append(slices.Clone(a.Into), a.Outs...) {
-		for _, v := range o.Args {
-			for _, x := range v.Type.Axes {
-				if v.Type.Has(a.Key.Name) && !a.from[v].scores {
-					both[x.Name] = true
-				}
-			}
+	for _, v := range a.operands() {
+		for _, x := range v.Type.Axes {
+			both[x.Name] = both[x.Name] || v.Type.Has(a.Key.Name)
 		}
 	}
 	for _, x := range a.rows {
@@ -279,12 +282,20 @@ func (a *attending) axes() error {
 	return nil
 }
 
-// contracted checks the axes of a product that reads what is over the scores.
-func (a *attending) contracted(o *ir.Op) error {
-	over, other := o.Attrs.Names("over"), o.Args[0]
-	if a.from[other].scores {
-		other = o.Args[1]
+// operands are those of products that are not over the scores.
+func (a *Attention) operands() (all []*ir.Value) {
+	for _, o := range a.Into {
+		all = append(all, o.Args...)
 	}
+	for _, o := range a.Outs {
+		all = append(all, o.Of)
+	}
+	return all
+}
+
+// contracted checks the axes of a product that reads what is over the scores.
+func (a *attending) contracted(o *Out) error {
+	over := o.Attrs.Names("over")
 	if slices.Contains(over, a.Key.Name) {
 		if len(over) != 1 {
 			return fmt.Errorf("a product over `%s` and other axes", a.Key.Name)
@@ -301,11 +312,14 @@ func (a *attending) contracted(o *ir.Op) error {
 			return fmt.Errorf("a product over `%s`, which the scores do not have", n)
 		}
 	}
-	if other.Type.Has(a.Key.Name) {
+	if o.Of.Type.Has(a.Key.Name) {
 		return fmt.Errorf("both operands of a product keep the keys `%s`", a.Key.Name)
 	}
 	if a.Top != nil || a.Sum != nil {
 		return fmt.Errorf("a product over the rows needs the complete sum over `%s`", a.Key.Name)
+	}
+	if o.Over = OverRows; len(over) > len(a.Attention.Rows) {
+		o.Over = OverAll
 	}
 	return nil
 }
@@ -328,6 +342,66 @@ func (a *attending) statistics() error {
 		}
 	}
 	return nil
+}
+
+// weigh says how the products' weights depend on the exponentials.
+func (a *attending) weigh() error {
+	for _, o := range a.Outs {
+		w := weights{attending: a, seen: map[*ir.Value]bool{}}
+		w.read(o.Weights)
+		if a.Sum != nil && w.norm && w.bare {
+			return fmt.Errorf("the sum of exponentials divides weights in part")
+		}
+		o.Divided, o.Rescored, o.Vanishes = a.Sum != nil && w.norm, w.rescored, a.vanishes(o.Weights)
+	}
+	return nil
+}
+
+// weights says what weights are computed from: Norm, Exp not through Norm, and scores through neither.
+type weights struct {
+	*attending
+	seen                 map[*ir.Value]bool
+	norm, bare, rescored bool
+}
+
+func (w *weights) read(v *ir.Value) {
+	switch {
+	case w.seen[v] || !w.from[v].scores:
+	case w.Norm != nil && v == w.Norm.Result():
+		w.norm = true
+	case v == w.Exp.Result():
+		w.bare = true
+	case w.Part[v.Def] == PartRoot:
+		w.rescored = true
+	default:
+		w.seen[v] = true
+		for _, x := range v.Def.Args {
+			w.read(x)
+		}
+	}
+}
+
+// vanishes reports whether v is 0 where the exponential is.
+func (a *attending) vanishes(v *ir.Value) bool {
+	if !a.from[v].scores {
+		return false
+	}
+	o := v.Def
+	of := func(i int) bool { return a.vanishes(o.Args[i]) }
+	zero := func(i int) bool { return IsConst(o.Args[i], 0) }
+	switch {
+	case o == a.Exp || o == a.Norm:
+		return true
+	case o.Name == op.Mul:
+		return of(0) || of(1)
+	case o.Name == op.Div, o.Name == op.Neg, o.Name == op.Cast, o.Name == op.Detach, op.Has(o, op.ByName):
+		return of(0)
+	case o.Name == op.Add, o.Name == op.Sub:
+		return of(0) && of(1)
+	case o.Name == op.Select:
+		return (zero(1) || of(1)) && (zero(2) || of(2))
+	}
+	return false
 }
 
 // proportional reports whether o's result is proportional to the exponentials, where

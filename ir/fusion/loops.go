@@ -63,6 +63,60 @@ func (k *Kernel) Kept() []ir.Axis {
 	})
 }
 
+// Scattering says what the axes of a scatter_add are.
+type Scattering struct {
+	Axis Loop // along which positions are looked up
+	// Loops over the result's contiguous axis and its other ones that the updates alone have, those
+	// that the indices have too, and those of the indices that the result lacks.
+	Own, Free, Shared, Summed []Loop
+}
+
+// Scattering says what the axes of a kernel of class Scatter are.
+func (k *Kernel) Scattering() (s Scattering) {
+	axis, indices, updates := k.Root.Attrs.Text("axis"), k.Root.Args[1].Type, k.Root.Args[0].Type
+	for i, a := range k.Space {
+		loop := Each([]ir.Axis{a})
+		switch {
+		case a.Name == axis:
+			s.Axis = Loop{[]string{axis}, int64(a.Size)}
+		case indices.Has(a.Name):
+			s.Shared = append(s.Shared, loop...)
+		case i == len(k.Space)-1:
+			s.Own = loop
+		default:
+			s.Free = append(s.Free, loop...)
+		}
+	}
+	for _, a := range updates.Axes {
+		if !slices.ContainsFunc(k.Space, func(b ir.Axis) bool { return a.Name == b.Name }) {
+			s.Summed = append(s.Summed, Each([]ir.Axis{a})...)
+		}
+	}
+	return s
+}
+
+// Piece is a run of positions of a concat or pad along its axis: an operand, or zeros where Value is nil.
+type Piece struct {
+	Value    *ir.Value
+	At, Size int64
+}
+
+// Pieces are what the result of a kernel of class Pieces consists of.
+func (k *Kernel) Pieces() (all []Piece) {
+	root, at := k.Root, int64(0)
+	add := func(v *ir.Value, n int64) { all, at = append(all, Piece{v, at, n}), at+n }
+	if root.Name == op.Pad {
+		add(nil, root.Attrs.Int("low", 0))
+	}
+	for _, v := range root.Args {
+		add(v, int64(v.Type.Size(root.Attrs.Text("axis"))))
+	}
+	if root.Name == op.Pad {
+		add(nil, root.Attrs.Int("high", 0))
+	}
+	return all
+}
+
 // adjacent reports whether the axis of inner follows outer without a gap in every view that has
 // either.
 func adjacent(views []op.Strided, outer string, inner Loop) bool {

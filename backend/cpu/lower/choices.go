@@ -7,7 +7,6 @@ import (
 	"ptc/backend/cpu/attention"
 	"ptc/backend/cpu/gemm"
 	"ptc/backend/kernel"
-	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
 	"ptc/ir/fusion"
 )
@@ -55,11 +54,7 @@ func inPartsToTry(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedule) 
 }
 
 func choicesOfAttention(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedule, err error) {
-	a, err := nest.Attend(k.F.Name, k, schedule.Schedule{})
-	if err != nil {
-		return nil, err
-	}
-	x, err := attendingOf(a, m)
+	x, err := attendingOf(k.F.Name, k, schedule.Schedule{}, m)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"ptc/backend/cpu/choose"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
-	"ptc/backend/nest"
 	"ptc/ir"
 	"ptc/ir/eval"
 	"ptc/ir/fusion"
@@ -128,7 +128,7 @@ func TestProducts(t *testing.T) {
 			continue
 		}
 		n++
-		if _, err := productKernel("k", k, nest.Lanes(k, 8), machines[0]); err != nil {
+		if _, err := productKernel("k", k, choose.Schedule(k, 8), machines[0]); err != nil {
 			t.Errorf("@%s: %v", k.F.Name, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
@@ -160,7 +161,7 @@ func TestNearExponentials(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts, err := nest.Fold("k", k, nest.Threads(k, nest.GPU{}))
+			parts, err := nest.Fold("k", k, choose.Schedule(k, choose.GPU{}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
@@ -28,11 +29,11 @@ type problem struct {
 	other          string // dtype of the right operand; empty: as the left one's
 	has            []Feature
 	before, after  bool   // a prologue that scales rows and casts; an epilogue with a bias and a residual
-	cut            string // as text; empty: that of nest.Threads
+	cut            string // as text; empty: that of choose.Schedule
 	warps          int    // 0: those of the cut
 	options        emu.Options
 	instruction    string
-	on             nest.GPU
+	on             choose.GPU
 	pitch          bool // rows are padded to multiples of 16 bytes
 	tens           bool // arguments have no more bits than matrix instructions read of f32
 }
@@ -164,7 +165,7 @@ func (p problem) launchOnly(t *testing.T) *launch {
 	}
 	var s schedule.Schedule
 	if p.cut == "" {
-		s = nest.Threads(k, p.on)
+		s = choose.Schedule(k, p.on)
 	} else if s, err = schedule.Parse(p.cut); err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +409,7 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 	}
 }
 
-// TestChosenCuts: what nest.Threads chooses, and the largest blocks, without banks met twice where
+// TestChosenCuts: what choose.Schedule chooses, and the largest blocks, without banks met twice where
 // both sides are whole blocks.
 func TestChosenCuts(t *testing.T) {
 	const wide = "rows=128 cols=256 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=3 warps=8"

@@ -1,4 +1,4 @@
-package nest
+package choose
 
 import (
 	"ptc/backend/tile/schedule"
@@ -36,10 +36,10 @@ const (
 	leastTurns = 4
 )
 
-// threadsOfProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
+// ofProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
 // where there are such and the product is large enough for them, register tiles of multiply-adds for
 // others, and copies of some turns ahead.
-func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
+func ofProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	x := k.Contraction
 	m, n, over := fusion.Iterations(x.M), fusion.Iterations(x.N), fusion.Iterations(x.K)
 	others := fusion.Iterations(x.Outer)

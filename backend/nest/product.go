@@ -1,6 +1,7 @@
 package nest
 
 import (
+	"fmt"
 	"slices"
 
 	"ptc/backend/tile"
@@ -14,7 +15,7 @@ import (
 type product struct {
 	*gen
 	*fusion.Contraction
-	works int // how many memories of its own the program has
+	out *Nest
 }
 
 // gemm is products: a task owns a block of rows and columns and carries its sums over
@@ -25,28 +26,27 @@ type product struct {
 //
 // Operands that the schedule packs for all tasks are stored to work memory by a phase
 // before. A sum in parts is two kernels (package fusion, InParts), and none of this.
-func (g *gen) gemm() {
-	x := &product{gen: g, Contraction: g.k.Contraction}
-	g.merge(x.all())
-	g.declare()
+func gemm(g *gen, out *Nest) {
+	x := &product{gen: g, Contraction: g.k.Contraction, out: out}
+	g.mem.declare(x.all())
 	for _, o := range []struct {
 		v    *ir.Value
 		pack schedule.Pack
 	}{{x.Left, g.s.Left}, {x.Right, g.s.Right}} {
-		if o.pack == schedule.PerPhase && g.packed[o.v] == nil {
+		if o.pack == schedule.PerPhase && g.instead[o.v] == nil {
 			x.pack(o.v)
 		}
 	}
 	root := g.k.Root.Result()
-	grid, loops := g.outer(x.Outer)
+	grid, loops := split(x.Outer, g.s.Grid)
 	x.tasks(grid, loops, func() {
 		sum := x.sum()
-		g.out.Tiles[root] = sum
+		out.Tiles[root] = sum
 		g.know(root, sum)
 		g.storeAll()
 	})
 	for _, l := range x.all() {
-		g.out.ranges[l.Name()] = g.present([]fusion.Loop{l})[0]
+		out.ranges[l.Name()] = g.present([]fusion.Loop{l})[0]
 	}
 }
 
@@ -99,7 +99,7 @@ func (x *product) results() []fusion.Loop {
 // task: copied there if it is only read, else computed there.
 func (x *product) operand(v *ir.Value, pack schedule.Pack, l tile.Layout, dims []fusion.Loop) *tile.Value {
 	if _, view := x.gen.k.Views[v]; view && pack == schedule.PerTask {
-		w := x.view(v)
+		w := x.mem.view(v)
 		at := x.indices(w)
 		c := x.b.Copy(w, l, at...)
 		x.b.Wait(c)
@@ -130,11 +130,11 @@ func (x *product) pack(v *ir.Value) {
 			mine = append(mine, d)
 		}
 	}
-	view := x.work("pack", v.Type.DType, mine)
+	view := x.work(fmt.Sprintf("pack%d", len(x.instead)+1), v.Type.DType, mine)
 	x.phase(x.ranges(mine, x.s.Over, x.s.Cols), func() {
 		x.b.Store(view, x.value(v), x.indices(view)...)
 	})
-	x.packed[v] = view
+	x.instead[v] = func() known { return x.load(view, x.indices(view), nil) }
 }
 
 // work is memory of the program's own with the dimensions.
@@ -146,7 +146,6 @@ func (x *product) work(name string, d ir.DType, dims []fusion.Loop) *tile.View {
 		n *= int(d.Size)
 	}
 	slices.Reverse(s.Axes)
-	x.works++
-	buf := x.b.Buffer(name+string(rune('0'+x.works)), d, int64(n), tile.Work)
+	buf := x.b.Buffer(name, d, int64(n), tile.Work)
 	return x.b.View(buf.Name, buf, s)
 }

@@ -1,27 +1,26 @@
-package nest
+package choose
 
 import (
 	"ptc/backend/tile/schedule"
-	"ptc/ir"
 	"ptc/ir/fusion"
 )
 
-// Lanes is the schedule for a processor with vectors of so many f32: enough tasks for
+// Schedule is the one of k for a processor with vectors of so many f32: enough tasks for
 // many threads, each of them worth a call.
-func Lanes(k *fusion.Kernel, lanes int64) schedule.Schedule {
+func Schedule(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	switch k.Class {
 	case fusion.Map:
-		return lanesOfMap(k.Loops(k.Space), lanes)
+		return ofMap(k.Loops(k.Space), lanes)
 	case fusion.Row:
 		kept, reduced := k.Kept(), k.Reduce
 		return schedule.Schedule{Rows: 1, Grid: tasksOf(k.Loops(kept), fusion.Iterations(k.Loops(reduced)))}
 	case fusion.Column:
 		kept := k.Kept()
-		return lanesOfColumn(k.Loops(kept), lanes)
+		return ofColumn(k.Loops(kept), lanes)
 	case fusion.Pieces:
-		return lanesOfPieces(k)
+		return ofPieces(k)
 	case fusion.Scatter:
-		return lanesOfScatter(k, lanes)
+		return ofScatter(k, lanes)
 	case fusion.Attend:
 		return schedule.Schedule{} // the lowering's own, as it knows the caches
 	}
@@ -29,7 +28,7 @@ func Lanes(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	return schedule.Schedule{Rows: 48, Cols: 4 * lanes, Over: 256, Grid: -1}
 }
 
-func lanesOfMap(dims []fusion.Loop, lanes int64) schedule.Schedule {
+func ofMap(dims []fusion.Loop, lanes int64) schedule.Schedule {
 	switch len(dims) {
 	case 0:
 		return schedule.Schedule{}
@@ -42,7 +41,7 @@ func lanesOfMap(dims []fusion.Loop, lanes int64) schedule.Schedule {
 	return schedule.Schedule{Rows: 1, Grid: tasksOf(dims[:n], dims[n].Size)}
 }
 
-func lanesOfColumn(kept []fusion.Loop, lanes int64) schedule.Schedule {
+func ofColumn(kept []fusion.Loop, lanes int64) schedule.Schedule {
 	outer, inner := int64(1), int64(1)
 	if n := len(kept) - 1; n >= 0 {
 		outer, inner = fusion.Iterations(kept[:n]), kept[n].Size
@@ -54,29 +53,22 @@ func lanesOfColumn(kept []fusion.Loop, lanes int64) schedule.Schedule {
 	return schedule.Schedule{Rows: 1, Cols: u * lanes, Over: 1, Grid: -1}
 }
 
-func lanesOfPieces(k *fusion.Kernel) schedule.Schedule {
+func ofPieces(k *fusion.Kernel) schedule.Schedule {
 	out := k.Root.Result().Type
 	at := out.Index(k.Root.Attrs.Text("axis"))
 	inner := int64(out.Axes[at].Size) * fusion.Iterations(fusion.Each(out.Axes[at+1:]))
 	return schedule.Schedule{Rows: 1, Grid: tasksOf(fusion.Each(out.Axes[:at]), inner)}
 }
 
-func lanesOfScatter(k *fusion.Kernel, lanes int64) schedule.Schedule {
+func ofScatter(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	s := schedule.Schedule{Over: 1}
-	out := k.Root.Result().Type
-	if n := len(out.Axes); n > 0 && ownedByUpdates(k.Root, out.Axes[n-1]) {
+	if own := k.Scattering().Own; len(own) > 0 {
 		s.Cols = lanes
-		for s.Cols*2*8 <= int64(out.Axes[n-1].Size) {
+		for s.Cols*2*8 <= own[0].Size {
 			s.Cols *= 2
 		}
 	}
 	return s
-}
-
-// ownedByUpdates reports whether an axis of a scatter's result comes from the updates
-// alone.
-func ownedByUpdates(root *ir.Op, a ir.Axis) bool {
-	return a.Size > 1 && a.Name != root.Attrs.Text("axis") && !root.Args[1].Type.Has(a.Name)
 }
 
 // tasksOf is how many of the outermost loops number the tasks: enough to balance many
