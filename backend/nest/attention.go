@@ -42,9 +42,7 @@ func attention(g *gen, out *Nest) {
 			out.Tiles[v] = x.x
 		}
 	})
-	for _, x := range all {
-		out.ranges[x.Name()] = g.present([]fusion.Loop{x})[0]
-	}
+	out.note(g, all)
 }
 
 // complete is a product or a reduction of entire axes, of which all are loops.

@@ -23,7 +23,7 @@ func (f *folding) scores() {
 	}
 }
 
-// contracted are the dimensions that o sums over, but for those of which there is one position.
+// contracted are the loops that o sums over, but for those of which a block is one position.
 func (f *folding) contracted(o *ir.Op) []fusion.Loop {
 	var over []fusion.Loop
 	for _, d := range f.all {
@@ -39,7 +39,7 @@ func (f *folding) larger(d fusion.Loop) bool {
 	return len(r) > 0 && r[0].Size > 1
 }
 
-// operand is v at the present positions with all dimensions that it has, in shared memory where
+// operand is v along all loops of its axes, in shared memory where
 // the schedule says so.
 func (f *folding) operand(v *ir.Value) *tile.Value {
 	f.copy(v)

@@ -39,7 +39,7 @@ func newGen(name string, k *fusion.Kernel, s schedule.Schedule, stored []int) *g
 	return &gen{k: k, s: s, b: b, mem: newMemory(b, k, stored), at: map[string]tile.Affine{}, instead: map[*ir.Value]func() known{}}
 }
 
-// phase appends a phase over ranges of the dimensions.
+// phase appends a phase, whose tasks are the blocks of grid.
 func (g *gen) phase(grid []*tile.Range, body func()) {
 	g.b.Phase(grid, func() {
 		g.scopes = []map[*ir.Value]known{{}}
@@ -73,28 +73,28 @@ func (g *gen) when(cond known, body func()) {
 	}, nil)
 }
 
-// nest runs body inside a loop over single positions of each of dims.
-func (g *gen) nest(dims []fusion.Loop, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
-	if len(dims) == 0 {
+// nest runs body in a loop nest over single positions.
+func (g *gen) nest(loops []fusion.Loop, carry []*tile.Value, body func(carry []*tile.Value) []*tile.Value) []*tile.Value {
+	if len(loops) == 0 {
 		return body(carry)
 	}
-	r := block(dims[0], 1)
+	r := block(loops[0], 1)
 	return g.loop(r, 1, carry, func(c []*tile.Value) []*tile.Value {
-		g.set(dims[0], r)
-		return g.nest(dims[1:], c, body)
+		g.set(loops[0], r)
+		return g.nest(loops[1:], c, body)
 	})
 }
 
 // set puts the computation at the positions of r along d.
 func (g *gen) set(d fusion.Loop, r *tile.Range) { g.at[d.Name()] = tile.At(r) }
 
-// ranges makes blocks of dims, of size 1 but for those that sizes says, from the last
-// one backwards: 0 is the whole axis. The computation is there from now on.
-func (g *gen) ranges(dims []fusion.Loop, sizes ...int64) []*tile.Range {
+// ranges makes blocks of loops, of size 1 but for those that sizes says, from the last
+// loop backwards: 0 is the entire loop. The computation is there from now on.
+func (g *gen) ranges(loops []fusion.Loop, sizes ...int64) []*tile.Range {
 	var out []*tile.Range
-	for i, d := range dims {
+	for i, d := range loops {
 		size := int64(1)
-		if back := len(dims) - 1 - i; back < len(sizes) {
+		if back := len(loops) - 1 - i; back < len(sizes) {
 			size = sizes[back]
 		}
 		r := block(d, size)
@@ -104,10 +104,10 @@ func (g *gen) ranges(dims []fusion.Loop, sizes ...int64) []*tile.Range {
 	return out
 }
 
-// whole makes ranges of whole dims. The computation is there from now on.
-func (g *gen) whole(dims []fusion.Loop) []*tile.Range {
+// whole makes ranges of entire loops. The computation is there from now on.
+func (g *gen) whole(loops []fusion.Loop) []*tile.Range {
 	var out []*tile.Range
-	for _, d := range dims {
+	for _, d := range loops {
 		r := block(d, 0)
 		g.set(d, r)
 		out = append(out, r)
@@ -115,22 +115,23 @@ func (g *gen) whole(dims []fusion.Loop) []*tile.Range {
 	return out
 }
 
-// storeAll computes every result at the present positions, and then stores them: one
-// may lie over an argument that another is computed from.
-func (g *gen) storeAll() {
-	out := make([]*tile.Value, len(g.mem.stored))
-	for n, i := range g.mem.stored {
-		out[n] = g.value(g.k.F.Results[i].Value)
-	}
-	for n, i := range g.mem.stored {
-		g.store(i, out[n])
-	}
-}
+// storeAll stores every result at the present positions.
+func (g *gen) storeAll() { g.storeWhere(func(*ir.Value) bool { return true }) }
 
-// store writes x to result i at the present positions.
-func (g *gen) store(i int, x *tile.Value) {
-	v := g.mem.outs[i]
-	g.b.Store(v, x, g.indices(v)...)
+// storeWhere computes some results, and then stores them: one may lie over an argument that another
+// is computed from.
+func (g *gen) storeWhere(is func(v *ir.Value) bool) {
+	out := make([]*tile.Value, len(g.k.F.Results))
+	for _, i := range g.mem.stored {
+		if v := g.k.F.Results[i].Value; is(v) {
+			out[i] = g.value(v)
+		}
+	}
+	for i, x := range out {
+		if x != nil {
+			g.b.Store(g.mem.outs[i], x, g.indices(g.mem.outs[i])...)
+		}
+	}
 }
 
 // indices are the present positions along the axes of v.
@@ -138,6 +139,17 @@ func (g *gen) indices(v *tile.View) []tile.Affine {
 	at := make([]tile.Affine, len(v.Axes))
 	for i, a := range v.Axes {
 		at[i] = g.at[a.Name]
+	}
+	return at
+}
+
+// indicesWith are the same, but for x along axis.
+func (g *gen) indicesWith(v *tile.View, axis string, x tile.Affine) []tile.Affine {
+	at := g.indices(v)
+	for i, a := range v.Axes {
+		if a.Name == axis {
+			at[i] = x
+		}
 	}
 	return at
 }

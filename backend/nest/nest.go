@@ -28,6 +28,13 @@ func (n *Nest) Ranges(loops []fusion.Loop) []*tile.Range {
 	return out
 }
 
+// note notes the ranges that the computation is at along loops.
+func (n *Nest) note(g *gen, loops []fusion.Loop) {
+	for i, r := range g.present(loops) {
+		n.ranges[loops[i].Name()] = r
+	}
+}
+
 // Program is the tile program of kernel k, named name, as s says.
 func Program(name string, k *fusion.Kernel, s schedule.Schedule) (*tile.Program, error) {
 	n, err := Build(name, k, s)

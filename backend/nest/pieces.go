@@ -21,7 +21,7 @@ func pieces(g *gen) {
 	g.mem.declare(nil)
 	inner := g.whole
 	if g.s.Over > 0 {
-		inner = func(dims []fusion.Loop) []*tile.Range { return g.ranges(dims, g.s.Over) }
+		inner = func(loops []fusion.Loop) []*tile.Range { return g.ranges(loops, g.s.Over) }
 	}
 	inBlocks(g, before, inner(after), func() {
 		for _, p := range g.k.Pieces() {
@@ -43,13 +43,7 @@ func piece(g *gen, p fusion.Piece, axis string) {
 		if p.Value != nil {
 			x = g.find(p.Value)
 		}
-		at := g.indices(g.mem.outs[0])
-		for i, a := range g.mem.outs[0].Axes {
-			if a.Name == axis {
-				at[i] = at[i].Plus(p.At)
-			}
-		}
-		g.b.Store(g.mem.outs[0], x.x, at...)
+		g.b.Store(g.mem.outs[0], x.x, g.indicesWith(g.mem.outs[0], axis, g.at[axis].Plus(p.At))...)
 		return nil
 	})
 	delete(g.at, axis)

@@ -11,7 +11,7 @@ import (
 	"ptc/ir/op"
 )
 
-// product is the state of generating a product.
+// product generates a product.
 type product struct {
 	*gen
 	*fusion.Contraction
@@ -45,11 +45,10 @@ func gemm(g *gen, out *Nest) {
 		g.know(root, sum)
 		g.storeAll()
 	})
-	for _, l := range x.all() {
-		out.ranges[l.Name()] = g.present([]fusion.Loop{l})[0]
-	}
+	out.note(g, x.all())
 }
 
+// all are the product's loops.
 func (x *product) all() []fusion.Loop { return slices.Concat(x.results(), x.OuterK, x.K) }
 
 // tasks is a phase over blocks of rows and columns.
@@ -79,9 +78,9 @@ func (x *product) sum() *tile.Value {
 // step is acc and the product at the present positions.
 func (x *product) step(acc *tile.Value) *tile.Value {
 	root := x.gen.k.Root
-	dims := append(x.results(), x.K...)
-	left := x.operand(x.Left, x.s.Left, x.panels(x.Left, x.M, x.s.Dot.M), dims)
-	right := x.operand(x.Right, x.s.Right, x.panels(x.Right, x.N, x.s.Dot.N), dims)
+	loops := append(x.results(), x.K...)
+	left := x.operand(x.Left, x.s.Left, x.panels(x.Left, x.M, x.s.Dot.M), loops)
+	right := x.operand(x.Right, x.s.Right, x.panels(x.Right, x.N, x.s.Dot.N), loops)
 	var over []*tile.Range
 	if len(x.K) > 0 {
 		over = x.along(x.Left, x.K)
@@ -90,14 +89,14 @@ func (x *product) step(acc *tile.Value) *tile.Value {
 	return x.b.Dot(left, right, acc, root.Result().Type.DType, over...)
 }
 
-// results are the dimensions of the product's result.
+// results are the loops of the product's result.
 func (x *product) results() []fusion.Loop {
 	return slices.Concat(x.Outer, x.M, x.N)
 }
 
 // operand is v at the present positions, in shared memory where it is packed by the
 // task: copied there if it is only read, else computed there.
-func (x *product) operand(v *ir.Value, pack schedule.Pack, l tile.Layout, dims []fusion.Loop) *tile.Value {
+func (x *product) operand(v *ir.Value, pack schedule.Pack, l tile.Layout, loops []fusion.Loop) *tile.Value {
 	if _, view := x.gen.k.Views[v]; view && pack == schedule.PerTask {
 		w := x.mem.view(v)
 		at := x.indices(w)
@@ -105,14 +104,14 @@ func (x *product) operand(v *ir.Value, pack schedule.Pack, l tile.Layout, dims [
 		x.b.Wait(c)
 		return c
 	}
-	out := x.over(v, x.along(v, dims))
+	out := x.over(v, x.along(v, loops))
 	if pack == schedule.PerTask && out.Type.Space == tile.Reg && out.Def.Kind != tile.For {
 		x.b.Share(out, l)
 	}
 	return out
 }
 
-// panels is the layout of v in panels of n positions along free, its dimension that is
+// panels is the layout of v in panels of n positions along free, its loop that is
 // not contracted; any where it has none, or where the schedule leaves n open.
 func (x *product) panels(v *ir.Value, free []fusion.Loop, n int64) tile.Layout {
 	along := x.along(v, free)
@@ -122,7 +121,7 @@ func (x *product) panels(v *ir.Value, free []fusion.Loop, n int64) tile.Layout {
 	return tile.Layout{Along: along[0], N: n}
 }
 
-// pack is a phase that stores operand v to work memory, dense in the order of its dims.
+// pack is a phase that stores operand v to work memory, dense in the order of its loops.
 func (x *product) pack(v *ir.Value) {
 	var mine []fusion.Loop
 	for _, d := range x.all() {
@@ -137,11 +136,11 @@ func (x *product) pack(v *ir.Value) {
 	x.instead[v] = func() known { return x.load(view, x.indices(view), nil) }
 }
 
-// work is memory of the program's own with the dimensions.
-func (x *product) work(name string, d ir.DType, dims []fusion.Loop) *tile.View {
+// work is memory of the program's own over loops.
+func (x *product) work(name string, d ir.DType, loops []fusion.Loop) *tile.View {
 	s := op.Strided{}
 	n := 1
-	for _, d := range slices.Backward(dims) {
+	for _, d := range slices.Backward(loops) {
 		s.Axes = append(s.Axes, op.StridedAxis{Name: d.Name(), Size: int(d.Size), Stride: n})
 		n *= int(d.Size)
 	}

@@ -47,28 +47,6 @@ func (s *stages) block() {
 // full reports whether a result is over the rows, not the kept axes.
 func (s *stages) full(v *ir.Value) bool { return fusion.SameSpace(v.Type.Axes, s.k.Space) }
 
-// storeWhere computes some results, and then stores them.
-func (s *stages) storeWhere(is func(v *ir.Value) bool) {
-	out := make([]*tile.Value, len(s.k.F.Results))
-	for i, r := range s.k.F.Results {
-		if is(r.Value) {
-			out[i] = s.value(r.Value)
-		}
-	}
-	for i, x := range out {
-		if x != nil {
-			s.store(i, x)
-		}
-	}
-}
-
-func (s *stages) phaseOf(v *ir.Value) int {
-	if v.Def == nil {
-		return 0
-	}
-	return s.k.Phase[v.Def]
-}
-
 // stage generates the reductions of a phase, and, where rows are swept block by block,
 // stores the results over rows that are known in it.
 func (s *stages) stage(phase int) {
@@ -78,7 +56,7 @@ func (s *stages) stage(phase int) {
 			reds = append(reds, o)
 		}
 	}
-	due := func(v *ir.Value) bool { return s.full(v) && s.phaseOf(v) == phase }
+	due := func(v *ir.Value) bool { return s.full(v) && s.k.Phase[v.Def] == phase }
 	stores := false
 	for _, r := range s.k.F.Results {
 		stores = stores || s.s.Over != 0 && due(r.Value)
@@ -86,10 +64,9 @@ func (s *stages) stage(phase int) {
 	if len(reds) == 0 && !stores {
 		return
 	}
-	then := func() {
+	s.fold(reds, func() {
 		if stores {
 			s.storeWhere(due)
 		}
-	}
-	s.fold(reds, then)
+	})
 }

@@ -38,13 +38,7 @@ func scatter(g *gen) {
 			j := g.local(g.find(root.Args[1]), out, axis)
 			g.nest(loops.Free, nil, func([]*tile.Value) []*tile.Value {
 				up := g.value(root.Args[0])
-				at := g.indices(g.mem.outs[0])
-				for i, a := range g.mem.outs[0].Axes {
-					if a.Name == axis {
-						at[i] = tile.AtValue(j.x)
-					}
-				}
-				g.b.Scatter(g.mem.outs[0], up, at...)
+				g.b.Scatter(g.mem.outs[0], up, g.indicesWith(g.mem.outs[0], axis, tile.AtValue(j.x))...)
 				return nil
 			})
 		})
@@ -61,10 +55,10 @@ type adding struct {
 // clear stores zeros, or what the updates are added to, in the order in which the result lies, all of its axes but own.
 func (x *adding) clear(own []fusion.Loop) {
 	g, root := x.gen, x.k.Root
-	var dims []fusion.Loop
+	var loops []fusion.Loop
 	for _, a := range root.Result().Type.Axes {
 		if a.Name == x.axis.Name() || a.Size > 1 && !slices.ContainsFunc(own, func(d fusion.Loop) bool { return d.Last() == a.Name }) {
-			dims = append(dims, fusion.Loop{Axes: []string{a.Name}, Size: int64(a.Size)})
+			loops = append(loops, fusion.Loop{Axes: []string{a.Name}, Size: int64(a.Size)})
 		}
 	}
 	store := func() {
@@ -72,36 +66,34 @@ func (x *adding) clear(own []fusion.Loop) {
 		if into := g.k.Addend; into != nil {
 			v = g.value(into)
 		}
-		at := g.indices(g.mem.outs[0])
-		for i, a := range g.mem.outs[0].Axes {
-			if a.Name == x.axis.Name() && x.mine != nil {
-				at[i] = tile.AtValue(g.positions(at[i]).x) // which of them the text says in the bounds of the loop
-			}
+		at := g.at[x.axis.Name()]
+		if x.mine != nil {
+			at = tile.AtValue(g.positions(at).x) // which of them the text says in the bounds of the loop
 		}
-		g.b.Store(g.mem.outs[0], v, at...)
+		g.b.Store(g.mem.outs[0], v, g.indicesWith(g.mem.outs[0], x.axis.Name(), at)...)
 	}
-	var clear func(dims []fusion.Loop)
-	clear = func(dims []fusion.Loop) {
-		if len(dims) == 0 {
+	var clear func(loops []fusion.Loop)
+	clear = func(loops []fusion.Loop) {
+		if len(loops) == 0 {
 			store()
 			return
 		}
-		d, size, l := dims[0], int64(1), tile.Loop{Stages: 1}
+		d, size, l := loops[0], int64(1), tile.Loop{Stages: 1}
 		switch {
 		case d.Name() == x.axis.Name() && x.mine != nil:
 			first, last := x.bounds()
 			l.From, l.To = first.x, g.apply(op.Add, last, g.i32(1)).x
-		case len(dims) == 1:
+		case len(loops) == 1:
 			size = 0 // whole
 		}
 		r := block(d, size)
 		g.loopOf(r, l, nil, func([]*tile.Value) []*tile.Value {
 			g.set(d, r)
-			clear(dims[1:])
+			clear(loops[1:])
 			return nil
 		})
 	}
-	clear(dims)
+	clear(loops)
 	delete(g.at, x.axis.Name())
 }
 
@@ -113,23 +105,23 @@ func (x *adding) bounds() (first, last known) {
 	return one(x.b.First), one(x.b.Last)
 }
 
-// sweep runs body over single positions of dims; where tasks own positions, only for the
+// sweep runs body over single positions of loops; where tasks own positions, only for the
 // updates that are the task's.
-func (x *adding) sweep(dims []fusion.Loop, body func()) {
+func (x *adding) sweep(loops []fusion.Loop, body func()) {
 	g := x.gen
-	if len(dims) == 0 {
+	if len(loops) == 0 {
 		x.whenMine(body)
 		return
 	}
-	n := len(dims) - 1
-	g.nest(dims[:n], nil, func([]*tile.Value) []*tile.Value {
-		r := block(dims[n], g.s.Over)
+	n := len(loops) - 1
+	g.nest(loops[:n], nil, func([]*tile.Value) []*tile.Value {
+		r := block(loops[n], g.s.Over)
 		g.loop(r, int(g.s.Stages), nil, func([]*tile.Value) []*tile.Value {
-			g.set(dims[n], r)
+			g.set(loops[n], r)
 			if r.Size == 1 || x.mine == nil {
 				x.whenMine(body)
 			} else {
-				x.each(dims[n], r, body)
+				x.each(loops[n], r, body)
 			}
 			return nil
 		})

@@ -135,13 +135,7 @@ func (g *gen) gather(o *ir.Op) known {
 	table := o.Args[0]
 	j := g.local(g.find(o.Args[1]), table.Type, axis)
 	view := g.mem.view(table)
-	at := g.indices(view)
-	for i, a := range view.Axes {
-		if a.Name == axis {
-			at[i] = tile.AtValue(j.x)
-		}
-	}
-	return g.load(view, at, []known{j})
+	return g.load(view, g.indicesWith(view, axis, tile.AtValue(j.x)), []known{j})
 }
 
 // local is the global position j along an axis of t as a position in the part that

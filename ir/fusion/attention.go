@@ -77,8 +77,8 @@ type Out struct {
 	// Divided: the weights are exponentials that the Sum of this kernel divides. It is complete behind
 	// the last key, so the product may be divided in the place of the weights.
 	Divided bool
-	// Rescored: the weights need scores other than by the exponential.
-	Rescored bool
+	// NeedsScores: the weights need scores other than by the exponential.
+	NeedsScores bool
 	// Vanishes: the weights are 0 where the exponential is, so that a masked key adds nothing.
 	Vanishes bool
 }

@@ -12,11 +12,9 @@ func Schedule(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	case fusion.Map:
 		return ofMap(k.Loops(k.Space), lanes)
 	case fusion.Row:
-		kept, reduced := k.Kept(), k.Reduce
-		return schedule.Schedule{Rows: 1, Grid: tasksOf(k.Loops(kept), fusion.Iterations(k.Loops(reduced)))}
+		return schedule.Schedule{Rows: 1, Grid: tasksOf(k.Loops(k.Kept()), fusion.Iterations(k.Loops(k.Reduce)))}
 	case fusion.Column:
-		kept := k.Kept()
-		return ofColumn(k.Loops(kept), lanes)
+		return ofColumn(k.Loops(k.Kept()), lanes)
 	case fusion.Pieces:
 		return ofPieces(k)
 	case fusion.Scatter:
@@ -28,17 +26,17 @@ func Schedule(k *fusion.Kernel, lanes int64) schedule.Schedule {
 	return schedule.Schedule{Rows: 48, Cols: 4 * lanes, Over: 256, Grid: -1}
 }
 
-func ofMap(dims []fusion.Loop, lanes int64) schedule.Schedule {
-	switch len(dims) {
+func ofMap(loops []fusion.Loop, lanes int64) schedule.Schedule {
+	switch len(loops) {
 	case 0:
 		return schedule.Schedule{}
 	case 1: // whole vectors, few enough that many threads share the work
-		n, unit := dims[0].Size, 4*lanes
+		n, unit := loops[0].Size, 4*lanes
 		block := (n/64 + unit - 1) / unit * unit
 		return schedule.Schedule{Cols: max(unit, min(max(block, 2048), 1<<15))}
 	}
-	n := len(dims) - 1
-	return schedule.Schedule{Rows: 1, Grid: tasksOf(dims[:n], dims[n].Size)}
+	n := len(loops) - 1
+	return schedule.Schedule{Rows: 1, Grid: tasksOf(loops[:n], loops[n].Size)}
 }
 
 func ofColumn(kept []fusion.Loop, lanes int64) schedule.Schedule {
@@ -73,12 +71,12 @@ func ofScatter(k *fusion.Kernel, lanes int64) schedule.Schedule {
 
 // tasksOf is how many of the outermost loops number the tasks: enough to balance many
 // threads, but no more than useful.
-func tasksOf(dims []fusion.Loop, inner int64) int64 {
+func tasksOf(loops []fusion.Loop, inner int64) int64 {
 	const enough, minWork = 64, 4096
 	tasks, n := int64(1), int64(0)
-	work := inner * fusion.Iterations(dims)
-	for n < int64(len(dims)) && tasks < enough && (tasks == 1 || work/tasks > minWork) {
-		tasks *= dims[n].Size
+	work := inner * fusion.Iterations(loops)
+	for n < int64(len(loops)) && tasks < enough && (tasks == 1 || work/tasks > minWork) {
+		tasks *= loops[n].Size
 		n++
 	}
 	return n

@@ -52,7 +52,7 @@ func attendingOf(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Ma
 	x.spec.Outer, x.spec.Inner, x.spec.Groups = extents(x.outer), extents(x.inner), extents(x.groups)
 	x.spec.Rows, x.spec.Keys = extent(x.rows), x.key.Extent
 	x.spec.Top, x.spec.Sum = x.Top != nil, x.Sum != nil
-	x.spec.Keep = x.Top != nil && slices.ContainsFunc(x.Outs, func(o *fusion.Out) bool { return o.Rescored })
+	x.spec.Keep = x.Top != nil && slices.ContainsFunc(x.Outs, func(o *fusion.Out) bool { return o.NeedsScores })
 	x.spec.Begin = func(tasks int64) *kernel.Builder { return x.begin(name, tasks) }
 	if len(l.Limits) > 0 {
 		x.spec.Limits = x.bounds

@@ -38,11 +38,9 @@ func Schedule(k *fusion.Kernel, on GPU) schedule.Schedule {
 	case fusion.Map:
 		return smaller(ofMap(k.Loops(k.Space)), on.Less)
 	case fusion.Row:
-		kept, reduced := k.Kept(), k.Reduce
-		return smaller(ofRow(k.Loops(kept), k.Loops(reduced)), on.Less)
+		return smaller(ofRow(k.Loops(k.Kept()), k.Loops(k.Reduce)), on.Less)
 	case fusion.Column:
-		kept, reduced := k.Kept(), k.Reduce
-		return smaller(ofColumn(k.Loops(kept), k.Loops(reduced), on), on.Less)
+		return smaller(ofColumn(k.Loops(k.Kept()), k.Loops(k.Reduce), on), on.Less)
 	case fusion.Pieces:
 		return smaller(ofPieces(k), on.Less)
 	case fusion.Scatter:
@@ -69,12 +67,12 @@ func smaller(s schedule.Schedule, times int) schedule.Schedule {
 	return s
 }
 
-func ofMap(dims []fusion.Loop) schedule.Schedule {
+func ofMap(loops []fusion.Loop) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Warps: blockWarps}
-	if n := len(dims); n > 0 {
-		s.Cols = min(dims[n-1].Size, blockTile)
+	if n := len(loops); n > 0 {
+		s.Cols = min(loops[n-1].Size, blockTile)
 		if n > 1 {
-			s.Rows = min(dims[n-2].Size, max(1, blockTile/ceilPower(s.Cols)))
+			s.Rows = min(loops[n-2].Size, max(1, blockTile/ceilPower(s.Cols)))
 		}
 		s.Warps = warpsFor(ceilPower(s.Cols) * ceilPower(s.Rows))
 	}
