@@ -262,13 +262,9 @@ func features(t target.Target) (all []lower.Feature) {
 
 // sections are those of k, or k as one, each as its programs; those that are alike share theirs.
 func sections(k *fusion.Kernel, cuts []schedule.Schedule) ([]lower.Section, error) {
-	of := k.Sections
-	if k.Class != fusion.Horizontal {
-		of = []*fusion.Section{{Kernel: k, Args: count(len(k.F.Args)), Results: count(len(k.F.Results))}}
-	}
 	alike := map[string][]nest.Part{}
 	var out []lower.Section
-	for i, s := range of {
+	for i, s := range k.All() {
 		key := fusion.Key(s.F)
 		if alike[key] == nil {
 			var err error

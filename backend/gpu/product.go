@@ -16,12 +16,8 @@ func products(f *ir.Func) []program.Product {
 	if err != nil {
 		return nil // who generates the kernel says so
 	}
-	of := k.Sections
-	if k.Class != fusion.Horizontal {
-		of = []*fusion.Section{{Kernel: k, Args: count(len(f.Args)), Results: count(len(f.Results))}}
-	}
 	var out []program.Product
-	for _, s := range of {
+	for _, s := range k.All() {
 		p := product(s.Kernel)
 		if p == nil {
 			return nil

@@ -27,13 +27,25 @@ type Section struct {
 	Results []int // of the whole function's results
 }
 
-// Apart is k, or the kernels of its sections.
-func (k *Kernel) Apart() []*Kernel {
-	if k.Class != Horizontal {
-		return []*Kernel{k}
+// All are the sections of k; a kernel that has none is one.
+func (k *Kernel) All() []*Section {
+	if k.Class == Horizontal {
+		return k.Sections
 	}
+	s := &Section{Kernel: k}
+	for i := range k.F.Args {
+		s.Args = append(s.Args, i)
+	}
+	for i := range k.F.Results {
+		s.Results = append(s.Results, i)
+	}
+	return []*Section{s}
+}
+
+// Apart are the kernels of its sections.
+func (k *Kernel) Apart() []*Kernel {
 	var out []*Kernel
-	for _, s := range k.Sections {
+	for _, s := range k.All() {
 		out = append(out, s.Kernel)
 	}
 	return out
