@@ -83,11 +83,13 @@ var layers = map[string][]string{
 	// The rooms of each machine: what is shared knows of neither, and neither knows of the other.
 	"backend/cpu":           {"backend", "internal/amx", "internal/diag", "internal/foreign", "internal/processors", "ir", "runtime/program"},
 	"backend/cpu/attention": {"backend/kernel"},
+	"backend/cpu/choose":    {"backend/tile/schedule", "ir"},
 	"backend/cpu/gemm":      {"backend/kernel"},
-	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
+	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/choose", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
 	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
 	// Layouts are assigned before there is any code.
 	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "ir"},
+	"backend/gpu/choose": {"backend/tile/schedule", "ir"},
 	"backend/gpu/emu":    {"backend/gpu/ptx"},
 	"backend/gpu/layout": {},
 	"backend/gpu/ptx":    {},

@@ -81,12 +81,6 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 		tasks *= r.Blocks()
 	}
 	l := newLowering(p, m)
-	if dots(ph.Body) {
-		if x, err := productOf(ph); err == nil {
-			x.lowering = l
-			return x.generate(name, m)
-		}
-	}
 	l.begin(name, tasks)
 	l.unroll = unroll(ph.Body)
 	l.countUnits(ph.Body)
@@ -96,11 +90,6 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 		return nil, l.err
 	}
 	return l.b.Finish()
-}
-
-// dots reports whether there is a dot in b.
-func dots(b *tile.Block) bool {
-	return slices.ContainsFunc(b.Ops, func(o *tile.Op) bool { return o.Kind == tile.Dot || slices.ContainsFunc(inside(o), dots) })
 }
 
 // unroll is how many vectors a sweep takes at a time: a few where there is little work

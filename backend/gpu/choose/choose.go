@@ -1,4 +1,4 @@
-package nest
+package choose
 
 import (
 	"ptc/backend/tile/schedule"
@@ -18,7 +18,7 @@ const (
 	rowsAtOnce = 2 * blockTile
 )
 
-// GPU is what a schedule of threads has to know of what it is for.
+// GPU is what a schedule depends on besides the kernel.
 type GPU struct {
 	Groups     bool  // matrix instructions of four warps, which read shared memory (schedule.WGMMA)
 	Tensor     bool  // copies of tiles by one thread
@@ -31,29 +31,27 @@ type GPU struct {
 	Less       int   // how often other kernels are made smaller, as an earlier schedule took too much
 }
 
-// Threads is the schedule for a GPU: tiles that a block of threads holds in registers, and as
+// Schedule is the one of k for a GPU: tiles that a block of threads holds in registers, and as
 // many blocks as there are tiles.
-func Threads(k *fusion.Kernel, on GPU) schedule.Schedule {
+func Schedule(k *fusion.Kernel, on GPU) schedule.Schedule {
 	switch k.Class {
 	case fusion.Map:
-		return smaller(threadsOfMap(mergeable(k, k.Space)), on.Less)
+		return smaller(ofMap(k.Loops(k.Space)), on.Less)
 	case fusion.Row:
-		kept, reduced := (&gen{k: k}).split()
-		return smaller(threadsOfRow(mergeable(k, kept), mergeable(k, reduced)), on.Less)
+		return smaller(ofRow(k.Loops(k.Kept()), k.Loops(k.Reduce)), on.Less)
 	case fusion.Column:
-		kept, reduced := (&gen{k: k}).split()
-		return smaller(threadsOfColumn(mergeable(k, kept), mergeable(k, reduced), on), on.Less)
+		return smaller(ofColumn(k.Loops(k.Kept()), k.Loops(k.Reduce), on), on.Less)
 	case fusion.Pieces:
-		return smaller(threadsOfPieces(k), on.Less)
+		return smaller(ofPieces(k), on.Less)
 	case fusion.Scatter:
-		return smaller(threadsOfScatter(k), on.Less)
+		return smaller(ofScatter(k), on.Less)
 	case fusion.Attend:
-		return threadsOfAttend(k, on)
+		return ofAttend(k, on)
 	}
 	if on.Shared > 0 {
 		on.Shared = max(1, on.Shared-on.Spare)
 	}
-	return threadsOfProduct(k, on)
+	return ofProduct(k, on)
 }
 
 // smaller is s with fewer threads in a block, and fewer rows, so many times by half: what
@@ -69,32 +67,32 @@ func smaller(s schedule.Schedule, times int) schedule.Schedule {
 	return s
 }
 
-func threadsOfMap(dims []dim) schedule.Schedule {
+func ofMap(loops []fusion.Loop) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Warps: blockWarps}
-	if n := len(dims); n > 0 {
-		s.Cols = min(dims[n-1].size, blockTile)
+	if n := len(loops); n > 0 {
+		s.Cols = min(loops[n-1].Size, blockTile)
 		if n > 1 {
-			s.Rows = min(dims[n-2].size, max(1, blockTile/ceilPower(s.Cols)))
+			s.Rows = min(loops[n-2].Size, max(1, blockTile/ceilPower(s.Cols)))
 		}
 		s.Warps = warpsFor(ceilPower(s.Cols) * ceilPower(s.Rows))
 	}
 	return s
 }
 
-// threadsOfRow has rows that a warp holds, each in a warp of its own; longer ones in all warps of a
+// ofRow has rows that a warp holds, each in a warp of its own; longer ones in all warps of a
 // block, and those that do not fit in there piece by piece.
-func threadsOfRow(kept, reduced []dim) schedule.Schedule {
+func ofRow(kept, reduced []fusion.Loop) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1}
 	all, rows := int64(1), int64(1)
 	for _, d := range reduced {
-		all *= ceilPower(d.size)
+		all *= ceilPower(d.Size)
 	}
 	if n := len(kept); n > 0 {
-		rows = kept[n-1].size
+		rows = kept[n-1].Size
 	}
 	switch {
 	case all > wholeRow:
-		s.Over = min(rowsAtOnce, reduced[len(reduced)-1].size)
+		s.Over = min(rowsAtOnce, reduced[len(reduced)-1].Size)
 		s.Warps = warpsFor(ceilPower(s.Over))
 	case all <= rowOfWarp && rows > 1:
 		s.Rows = min(rows, max(blockWarps, blockTile/2/all))
@@ -105,64 +103,64 @@ func threadsOfRow(kept, reduced []dim) schedule.Schedule {
 	return s
 }
 
-// threadsOfColumn has as many adjacent threads as read whole sectors, and the others in
+// ofColumn has as many adjacent threads as read whole sectors, and the others in
 // them at further positions of what is reduced. Where columns are few, blocks of a cluster share them.
-func threadsOfColumn(kept, reduced []dim, on GPU) schedule.Schedule {
+func ofColumn(kept, reduced []fusion.Loop, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Grid: -1, Rows: 1, Over: 1, Warps: blockWarps}
 	cols := int64(1)
 	if n := len(kept); n > 0 {
-		s.Cols = min(kept[n-1].size, 32)
+		s.Cols = min(kept[n-1].Size, 32)
 		cols = ceilPower(s.Cols)
 	}
 	if n := len(reduced); n > 0 {
-		last := reduced[n-1].size
+		last := reduced[n-1].Size
 		for s.Split = blockTile / cols; s.Split > 1 && last%s.Split != 0; {
 			s.Split /= 2
 		}
 		s.Over = min(4, last/max(1, s.Split))
-		if turns := reduced[0].size; on.Clusters && s.Cols > 0 {
+		if turns := reduced[0].Size; on.Clusters && s.Cols > 0 {
 			if len(reduced) == 1 {
 				turns = last / max(1, s.Split) / max(1, s.Over)
 			}
-			cols := kept[len(kept)-1].size
-			s.Cluster = parts(product(kept)/cols*((cols+s.Cols-1)/s.Cols), turns, on.Processors)
+			cols := kept[len(kept)-1].Size
+			s.Cluster = parts(fusion.Iterations(kept)/cols*((cols+s.Cols-1)/s.Cols), turns, on.Processors)
 		}
 	}
 	return s
 }
 
-// threadsOfPieces has blocks of what is behind the axis, and so many positions along it as make a tile of them. Where
+// ofPieces has blocks of what is behind the axis, and so many positions along it as make a tile of them. Where
 // nothing is behind it, a block has as many rows of the longest piece as make one: what all of these rows share, as the
 // angles of a rotary embedding, which its heads share, is computed once.
-func threadsOfPieces(k *fusion.Kernel) schedule.Schedule {
+func ofPieces(k *fusion.Kernel) schedule.Schedule {
 	out := k.Root.Result().Type
 	at := out.Index(k.Root.Attrs.Text("axis"))
 	s := schedule.Schedule{Rows: 1, Cols: blockTile, Grid: -1, Warps: blockWarps}
-	if after := single(out.Axes[at+1:]); len(after) > 0 {
-		s.Over = min(after[len(after)-1].size, blockTile)
+	if after := fusion.Each(out.Axes[at+1:]); len(after) > 0 {
+		s.Over = min(after[len(after)-1].Size, blockTile)
 		s.Cols = blockTile / ceilPower(s.Over)
 		return s
 	}
 	longest := int64(1)
-	for _, p := range placed(k.Root) {
-		longest = max(longest, p.n)
+	for _, p := range k.Pieces() {
+		longest = max(longest, p.Size)
 	}
 	s.Cols = min(longest, blockTile)
-	if before := single(out.Axes[:at]); len(before) > 0 {
-		s.Rows = min(before[len(before)-1].size, blockTile/ceilPower(s.Cols))
+	if before := fusion.Each(out.Axes[:at]); len(before) > 0 {
+		s.Rows = min(before[len(before)-1].Size, blockTile/ceilPower(s.Cols))
 	}
 	s.Warps = max(1, warpsFor(ceilPower(s.Cols)*ceilPower(s.Rows))/4) // each of which computes the angles
 	return s
 }
 
-// threadsOfScatter has tasks own so many positions of what is looked up that there are a few tasks for
+// ofScatter has tasks own so many positions of what is looked up that there are a few tasks for
 // each multiprocessor, and few enough updates for each to find.
-func threadsOfScatter(k *fusion.Kernel) schedule.Schedule {
-	out := k.Root.Result().Type
-	s := schedule.Schedule{Rows: 32, Over: 128, Warps: blockWarps}
-	s.Task = max(1, int64(out.Size(k.Root.Attrs.Text("axis")))/ownersOfScatter)
-	if n := len(out.Axes); n > 0 && ownedByUpdates(k.Root, out.Axes[n-1]) {
-		s.Cols = min(int64(out.Axes[n-1].Size), blockTile)
+func ofScatter(k *fusion.Kernel) schedule.Schedule {
+	loops := k.Scattering()
+	own := loops.Own
+	s := schedule.Schedule{Rows: 32, Over: 128, Warps: blockWarps, Task: max(1, loops.Axis.Size/ownersOfScatter)}
+	if len(own) > 0 {
+		s.Cols = min(own[0].Size, blockTile)
 	}
 	return s
 }

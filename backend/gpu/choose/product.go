@@ -1,4 +1,4 @@
-package nest
+package choose
 
 import (
 	"ptc/backend/tile/schedule"
@@ -36,17 +36,17 @@ const (
 	leastTurns = 4
 )
 
-// threadsOfProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
+// ofProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
 // where there are such and the product is large enough for them, register tiles of multiply-adds for
 // others, and copies of some turns ahead.
-func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
-	x := newContraction(&gen{k: k})
-	m, n, over := product(x.m), product(x.n), product(x.k)
-	others := product(x.outer)
-	fp8 := x.left.Type.DType.IsScaled()
-	narrow := x.left.Type.DType.Size() == 2 || fp8
+func ofProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
+	x := k.Contraction
+	m, n, over := fusion.Iterations(x.M), fusion.Iterations(x.N), fusion.Iterations(x.K)
+	others := fusion.Iterations(x.Outer)
+	fp8 := x.Left.Type.DType.IsScaled()
+	narrow := x.Left.Type.DType.Size() == 2 || fp8
 	// Floats of eight bits are multiplied by instructions that take twice as many steps, or as bf16.
-	steps, size := int64(16), int64(x.left.Type.DType.Size())
+	steps, size := int64(16), int64(x.Left.Type.DType.Size())
 	switch {
 	case fp8 && on.FP8:
 		steps = 32
@@ -76,7 +76,7 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 		// The products of a turn are under way in the next one, which takes a slot more.
 		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: groupRows, N: max(leastCols, s.Cols), K: steps}
 		s.Over, s.Stages = min(4*steps, ceilPower(over)), 4
-		switch copied := x.copied(x.left) && x.copied(x.right); {
+		switch copied := copied(k, x.Left) && copied(k, x.Right); {
 		case copied && wide && !on.Section: // an operand that is computed takes the registers
 			s.Cols, s.Dot.N = wideCols, wideCols
 		case copied && s.Rows*s.Cols == productRows*productCols: // so that a multiprocessor has memory for two blocks
@@ -104,7 +104,7 @@ func threadsOfProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 		// the multiprocessor's share of the memory takes as long as 200 steps of the contracted axis, or waits for its
 		// first copies; so blocks stay, and a producer copies for the next task meanwhile.
 		s.Producers, s.Persistent = 1, on.Processors
-	} else if on.Clusters && len(x.outerK) == 0 {
+	} else if on.Clusters && len(x.OuterK) == 0 {
 		s.Cluster = parts(tasks(), (over+s.Over-1)/s.Over, on.Processors)
 	}
 	// A thread has 32 sums at least, and no more than as many elements of an operand that is computed.
@@ -142,8 +142,8 @@ func parts(tasks, turns, processors int64) int64 {
 }
 
 // copied reports whether v is only read, and lies such that copies of 16 bytes bring it.
-func (x *contraction) copied(v *ir.Value) bool {
-	w, view := x.gen.k.Views[v]
+func copied(k *fusion.Kernel, v *ir.Value) bool {
+	w, view := k.Views[v]
 	if !view {
 		return false
 	}

@@ -1,4 +1,4 @@
-package nest
+package choose
 
 import (
 	"slices"
@@ -22,11 +22,11 @@ const (
 	randomRegs = 48
 )
 
-// threadsOfAttend has 64 queries and keys at a time where registers and shared memory hold that,
+// ofAttend has 64 queries and keys at a time where registers and shared memory hold that,
 // with eight warps if four have too few registers, and else smaller blocks. Operands are copied by
 // each task, those of the next block ahead if there is memory for both. Numbers of 16 bits are
 // multiplied by matrix instructions.
-func threadsOfAttend(k *fusion.Kernel, on GPU) schedule.Schedule {
+func ofAttend(k *fusion.Kernel, on GPU) schedule.Schedule {
 	s := schedule.Schedule{Rows: attendBlock, Over: attendBlock, Warps: 4, Left: schedule.PerTask, Right: schedule.PerTask, Stages: 2}
 	s.Dot = schedule.Dot{Kind: schedule.MMA, M: 16, N: 8, K: 16}
 	if on.Groups {
@@ -61,10 +61,10 @@ func LeastShared(k *fusion.Kernel) int64 {
 // attendNeeds estimates what the largest of the parts of k takes as s cuts it: registers of a
 // thread, and bytes of shared memory.
 func attendNeeds(k *fusion.Kernel, s schedule.Schedule) (regs, shared int64) {
-	g, a := &gen{k: k}, k.Attention
+	a := k.Attention
 	rows, keys := int64(1), ceilPower(min(s.Over, int64(a.Key.Size)))
-	for _, d := range mergeable(k, a.Rows) {
-		rows = max(rows, ceilPower(min(s.Rows, d.size)))
+	for _, d := range k.Loops(a.Rows) {
+		rows = max(rows, ceilPower(min(s.Rows, d.Size)))
 	}
 	block := func(v *ir.Value) int64 { // elements of an operand
 		n := rows
@@ -78,8 +78,8 @@ func attendNeeds(k *fusion.Kernel, s schedule.Schedule) (regs, shared int64) {
 		}
 		return n
 	}
-	for _, outs := range products(a) {
-		overKeys := slices.Contains(outs[0].Attrs.Names("over"), a.Key.Name)
+	for _, outs := range a.Groups() {
+		overKeys := outs[0].Over == fusion.OverKeys
 		elems, bytes := int64(len(a.Into)+1)*rows*keys, int64(0)
 		seen := map[*ir.Value]bool{}
 		slots := func(v *ir.Value) int64 { // that turns of the loop fill before they read
@@ -100,9 +100,8 @@ func attendNeeds(k *fusion.Kernel, s schedule.Schedule) (regs, shared int64) {
 			}
 		}
 		for _, o := range outs {
-			w, of := g.weights(o)
-			share(w, rows*keys)
-			share(of, block(of)*slots(of))
+			share(o.Weights, rows*keys)
+			share(o.Of, block(o.Of)*slots(o.Of))
 			elems += block(o.Result())
 		}
 		regs, shared = max(regs, elems/(32*s.Warps)), max(shared, bytes)

@@ -1,4 +1,4 @@
-package nest
+package choose
 
 import (
 	"fmt"
@@ -62,10 +62,10 @@ end
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Threads(k, GPU{Groups: on.Groups, Shared: 48 << 10}); got.Stages > 2 && got.Stages*(got.Rows+got.Cols)*got.Over*int64(k.Root.Args[0].Type.DType.Size()) > 48<<10 {
+		if got := Schedule(k, GPU{Groups: on.Groups, Shared: 48 << 10}); got.Stages > 2 && got.Stages*(got.Rows+got.Cols)*got.Over*int64(k.Root.Args[0].Type.DType.Size()) > 48<<10 {
 			t.Errorf("%s does not fit 48 KiB", got)
 		}
-		if got := Threads(k, on).String(); got != c.want {
+		if got := Schedule(k, on).String(); got != c.want {
 			t.Errorf("%s %d × %d × %d: %s\nexpected %s", c.dtype, c.m, c.n, c.k, got, c.want)
 		}
 	}
@@ -94,7 +94,7 @@ func TestThreadsOfPaddedRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Threads(k, GPU{Groups: true, Tensor: true, Clusters: true, Processors: 132}).String(); got != c.want {
+		if got := Schedule(k, GPU{Groups: true, Tensor: true, Clusters: true, Processors: 132}).String(); got != c.want {
 			t.Errorf("%s by %s: %s\nexpected %s", c.left, c.right, got, c.want)
 		}
 	}
