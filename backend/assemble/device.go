@@ -298,7 +298,7 @@ func (e *entry) coincide(leave *ir.Op) error {
 	enter := leave.Args[0].Def
 	in, out := &e.Buffers[e.at[leave.Args[0]]], &e.Buffers[e.at[leave.Args[1]]]
 	before, behind := &e.Buffers[e.at[enter.Args[0]]], &e.Buffers[e.at[leave.Result()]]
-	first, last := leave.Run.Ends()
+	first, last := leave.Run.Way().Ends()
 	next := 1
 	if leave.Run.Down {
 		next = -1

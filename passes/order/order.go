@@ -81,17 +81,9 @@ func ends(o *ir.Op) bool {
 // less to wait for. The first instruction of a task waits, so that nothing has to for
 // what is in another turn.
 func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
-	u := &use{f: x.F, x: x, at: ir.ByValueOf[place](x.F), elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
-	for _, a := range x.F.Args {
-		u.at.Set(a.Value, place{a.At.Bytes(), a.Spread})
-	}
-	for _, o := range x.F.Ops {
-		for j, v := range o.Results {
-			u.at.Set(v, place{at: o.At[j]})
-			if o.Spread != nil {
-				u.at.Set(v, place{o.At[j], o.Spread[j]})
-			}
-		}
+	u := &use{x: x, at: ir.ByValueOf[excerpt.Placed](x.F), touched: make([]touch, len(x.Frames))}
+	for _, v := range excerpt.Places(x.F) {
+		u.at.Set(v.Value, v)
 	}
 	must := map[*ir.Op]ir.Wait{}
 	var task *ir.Task // that has begun
@@ -124,7 +116,9 @@ func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 			u.add(reads, writes)
 			return
 		}
-		run.Turns(ops, func(o *ir.Op, _, k int) { visit(o, k) })
+		for o, k := range run.Turns(ops) {
+			visit(o, k)
+		}
 	})
 	return must
 }
@@ -135,8 +129,8 @@ func (u *use) ofRun(run *ir.Run, ops []*ir.Op) (reads, writes []span, ok bool) {
 	if len(ops) != 1 || ops[0].Callee == nil {
 		return nil, nil, false
 	}
-	own := &use{f: u.f, x: u.x, at: u.at, elsewhere: u.elsewhere, touched: make([]touch, len(u.touched))}
-	for _, k := range run.Numbers() {
+	own := &use{x: u.x, at: u.at, touched: make([]touch, len(u.touched))}
+	for _, k := range run.Turns(ops) {
 		r, w := own.spans(ops[0], k)
 		if own.clash(r, w) {
 			return nil, nil, false
@@ -147,19 +141,11 @@ func (u *use) ofRun(run *ir.Run, ops []*ir.Op) (reads, writes []span, ok bool) {
 	return reads, writes, true
 }
 
-// place is where a value is, or its instances are.
-type place struct {
-	at int64
-	ir.Spread
-}
-
 // use is the bytes that are in use since the last wait: those of frames, which have
 // addresses of their own, and all others.
 type use struct {
-	f             *ir.Func
 	x             excerpt.Excerpt
-	at            ir.ByValue[place]
-	elsewhere     map[*ir.Value]ir.Memory
+	at            ir.ByValue[excerpt.Placed]
 	reads, writes spanSet
 	touched       []touch // frames
 }
@@ -225,10 +211,9 @@ func (u *use) add(reads, writes []span) {
 func (u *use) spans(o *ir.Op, k int) (reads, writes []span) {
 	list := func(values []*ir.Value) (out []span) {
 		for _, v := range values {
-			if u.elsewhere[v] == ir.Device {
-				at := u.at.Of(v)
-				lo := at.at + at.Of(k, 0)
-				out = append(out, span{lo, lo + int64(v.Type.Bytes())})
+			if x := u.at.Of(v); x.Memory == ir.Device {
+				lo := x.Place.Of(k, 0)
+				out = append(out, span{lo, lo + x.Bytes()})
 			}
 		}
 		return out

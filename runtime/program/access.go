@@ -4,20 +4,22 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"ptc/internal/rolled"
 )
 
 // access is bytes of the device's own memory that an instruction reads or writes.
 type access struct {
 	lo, hi int64
 	order  int // in which instructions were issued
-	at     issue
+	at     rolled.Issue
 	writes bool
 }
 
 // accesses are those of instructions of which none waits for another.
 type accesses []access
 
-func (u *accesses) add(order int, at issue, spans []span, writes bool) {
+func (u *accesses) add(order int, at rolled.Issue, spans []span, writes bool) {
 	for _, s := range spans {
 		if s.memory == "" && s.lo < s.hi { // only transfers, which wait, use other memories
 			*u = append(*u, access{s.lo, s.hi, order, at, writes})

@@ -3,6 +3,8 @@ package program
 import (
 	"math/rand"
 	"testing"
+
+	"ptc/internal/rolled"
 )
 
 // TestConflict compares the sweep with all pairs.
@@ -14,7 +16,7 @@ func TestConflict(t *testing.T) {
 		for range 1 + r.Intn(8) {
 			lo := r.Int63n(40)
 			n := r.Intn(6)
-			u = append(u, access{lo, lo + 1 + r.Int63n(6), n, issue{n, once, once}, r.Intn(3) == 0})
+			u = append(u, access{lo, lo + 1 + r.Int63n(6), n, rolled.Issue{Op: n}, r.Intn(3) == 0})
 		}
 		want := false
 		for i, x := range u {

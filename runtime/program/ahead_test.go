@@ -60,7 +60,7 @@ func posting(r *rand.Rand, p *Plan) {
 			at := t.From + k
 			prog.insert(j, at, Instr{Ahead: 1, Bufs: []int{place()}, Comm: &Comm{Kind: Recv, Over: []string{"pp"}, DType: "f32", Outer: 1, Inner: 16, Peer: 1, Tag: at, Each: 100, Start: true}})
 			done := at + 1 + r.Intn(t.To-at)
-			if run := prog.RunOf(done); run != nil {
+			if run := prog.runOf(done); run != nil {
 				done = run.From
 			}
 			if r.Intn(2) == 0 {
@@ -85,17 +85,17 @@ func TestPostedInOneTurn(t *testing.T) {
 		posting(r, p)
 		d := &p.Devices[0]
 		prog := &d.Progs[0]
-		if prog.validateTasks() != nil || prog.validateHeads() != nil || !sound(p) {
+		if prog.validateTasks() != nil || !sound(p) || d.Order(prog).validateHeads() != nil {
 			continue
 		}
 		tried++
-		h := &hazards{plan: p, device: d, prog: prog}
+		h := hazardsOf(p, d, prog)
 		got := h.all()
 		q, err := p.Expanded()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := q.validateHazards(&q.Devices[0], &q.Devices[0].Progs[0])
+		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if want == nil && got != nil && strings.Contains(got.Error(), "never done") {
 			continue // what is started in one turn and done in another one
 		}
@@ -108,7 +108,7 @@ func TestPostedInOneTurn(t *testing.T) {
 		case want == nil:
 		default:
 			bad++
-			if h.ahead(prog.Pieces()) != nil && !h.alone() {
+			if h.ahead() != nil && !h.alone() {
 				ahead++
 			}
 		}
@@ -121,16 +121,8 @@ func TestPostedInOneTurn(t *testing.T) {
 
 // alone says whether there is a hazard in a turn by itself.
 func (h *hazards) alone() bool {
-	micros := h.prog.micros()
-	alone := &hazards{plan: h.plan, device: h.device, prog: h.prog}
-	for j, t := range h.prog.Pieces() {
-		for _, alone.when = range alone.moments(&t, micros[j]) {
-			if alone.turn(&t) != nil {
-				return true
-			}
-		}
-	}
-	return false
+	alone := &hazards{kernels: h.kernels, device: h.device, order: h.order}
+	return alone.turns() != nil
 }
 
 // ahead is [pipelined] with all messages posted.

@@ -35,5 +35,6 @@
 // says that the plan is the one that a compiler wrote, and the compiler proves
 // that this is the model's (packages ir/verify and passes/validate).
 //
-// Imports internal/dtype, internal/formula, internal/openpath, internal/progress, internal/ranges, internal/regular.
+// Imports internal/dtype, internal/formula, internal/openpath, internal/progress, internal/ranges,
+// internal/regular, internal/rolled.
 package program

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ptc/internal/progress"
+	"ptc/internal/rolled"
 )
 
 // signature is [Device.signature], made once for all ranks that run the instruction.
@@ -67,9 +68,9 @@ func (r *rehearsal) explain(f *progress.Fault) error {
 		if in.Comm.Kind == Done {
 			_, _, x, in = r.event(at.Process, own.at(turn, x.of))
 		}
-		by := issue{x.instr, x.instance, once}
-		if own.prog.PerMicro(x.instr) {
-			by.micro = own.turns[turn].Micro
+		by := rolled.Issue{Op: x.instr, Instance: x.instance, Micro: once}
+		if own.order.PerMicro(x.instr) {
+			by.Micro = own.order.Turns[turn].Micro
 		}
 		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, r.device[at.Process].signature(in, x.instance), by))
 	}

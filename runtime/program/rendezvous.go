@@ -68,11 +68,10 @@ type rehearsal struct {
 // no other device are left out, so that a run of them costs nothing. What a task does is
 // there once: an event's number says in which turn it is, and where in the turn.
 type part struct {
-	prog  *Program
-	tasks [][]event // of one turn of each of the program's pieces
+	order *Order
+	tasks [][]event // of one turn of each task
 	begun []int     // how many of them, which come first, are posted
-	turns []Turn
-	first []int // by turn, the number of its first event; behind the last, how many there are
+	first []int     // by turn, the number of its first event; behind the last, how many there are
 	ahead []posts
 }
 
@@ -82,7 +81,7 @@ type posts struct{ own, next int }
 
 // at is the number of an event of a turn, by its place in the task.
 func (x *part) at(turn, k int) int {
-	a, posted := x.ahead[turn], x.begun[x.turns[turn].Task]
+	a, posted := x.ahead[turn], x.begun[x.order.Turns[turn].Task]
 	switch {
 	case k >= posted:
 		return x.first[turn] + a.own + a.next + k - posted
@@ -103,7 +102,7 @@ func (x *part) in(i int) (turn, k int) {
 	case k < a.own+a.next:
 		return turn + 1, k - a.own
 	}
-	return turn, k - a.own - a.next + x.begun[x.turns[turn].Task]
+	return turn, k - a.own - a.next + x.begun[x.order.Turns[turn].Task]
 }
 
 // event is an instruction for an instance; of a done, with the place in the turn of what
@@ -198,24 +197,23 @@ func (p *Plan) rehearse(prog, streams int) error {
 
 // prepare lists what d does among devices.
 func (r *rehearsal) prepare(d *Device) error {
-	prog := &d.Progs[r.prog]
-	pieces := prog.Pieces()
-	x := &part{prog: prog, turns: prog.Order(), first: []int{0}}
+	x := &part{order: d.Order(&d.Progs[r.prog]), first: []int{0}}
 	r.events[d] = x
-	for j := range pieces {
-		list, err := r.task(d, prog, &pieces[j])
+	for task := range x.order.Tasks {
+		list, err := r.task(x.order, task)
 		if err != nil {
 			return err
 		}
-		x.tasks, x.begun = append(x.tasks, list), append(x.begun, prog.begun(&pieces[j])-pieces[j].From)
+		x.tasks, x.begun = append(x.tasks, list), append(x.begun, len(x.order.PostedOf(task)))
 	}
-	for i, t := range x.turns {
+	for i, t := range x.order.Turns {
 		var a posts
-		if begins(pieces, x.turns, i) {
+		own, next := x.order.Heads(i)
+		if own {
 			a.own = x.begun[t.Task]
 		}
-		if i+1 < len(x.turns) && !begins(pieces, x.turns, i+1) {
-			a.next = x.begun[x.turns[i+1].Task]
+		if next {
+			a.next = x.begun[x.order.Turns[i+1].Task]
 		}
 		x.ahead = append(x.ahead, a)
 		n := x.first[i] + a.own + a.next + len(x.tasks[t.Task]) - x.begun[t.Task]
@@ -228,30 +226,38 @@ func (r *rehearsal) prepare(d *Device) error {
 }
 
 // task lists what d does among devices in a turn of a task.
-func (r *rehearsal) task(d *Device, prog *Program, t *Task) (events []event, err error) {
+func (r *rehearsal) task(o *Order, task int) (events []event, err error) {
 	started := map[event]int{}
-	visit := func(i, k int) error {
-		if !r.matters(prog, i) {
-			return nil
-		}
+	add := func(i, k int) {
 		x := event{instr: i, instance: k}
-		if c := prog.Instrs[i].Comm; c.Start {
+		if c := o.prog.Instrs[i].Comm; c.Start {
 			started[x] = len(events)
 		} else if c.Kind == Done {
 			x.of = started[event{instr: c.Of, instance: k}]
 		}
 		events = append(events, x)
-		return within(CountLimit, "%d communications of all instances to look at one by one", int64(len(events)), maxWalked)
 	}
-	err = d.walk(prog, t, visit, func(run *Run) error {
-		for i := run.From; i < run.To; i++ {
-			if r.matters(prog, i) {
-				return d.all(prog, run, visit)
+	for i, run := range o.Parts(task) {
+		if run == nil {
+			if r.matters(o.prog, i) {
+				add(i, once)
+			}
+			continue
+		}
+		any := false
+		for i := run.From; i < run.To && !any; i++ {
+			any = r.matters(o.prog, i)
+		}
+		if !any {
+			continue
+		}
+		for i, k := range o.Program.Order(run) {
+			if r.matters(o.prog, i) && len(events) <= maxWalked {
+				add(i, k)
 			}
 		}
-		return nil
-	})
-	return events, err
+	}
+	return events, within(CountLimit, "%d communications of all instances to look at one by one", int64(len(events)), maxWalked)
 }
 
 // matters says whether an instruction may wait for another device that is run, or
@@ -287,8 +293,8 @@ func (r *rehearsal) event(rank, i int) (x *part, turn int, at event, in *Instr) 
 		return x, 0, event{}, nil
 	}
 	turn, k := x.in(i)
-	at = x.tasks[x.turns[turn].Task][k]
-	return x, turn, at, &x.prog.Instrs[at.instr]
+	at = x.tasks[x.order.Turns[turn].Task][k]
+	return x, turn, at, &x.order.prog.Instrs[at.instr]
 }
 
 // step is what event i of a rank does among devices.
@@ -300,7 +306,7 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 	c, of := in.Comm, 0
 	if c.Kind == Done {
 		of = own.at(turn, at.of)
-		if c = own.prog.Instrs[c.Of].Comm; c.Kind != Recv {
+		if c = own.order.prog.Instrs[c.Of].Comm; c.Kind != Recv {
 			return progress.Step{Kind: progress.Wait, Of: of}, true
 		}
 	}
@@ -309,7 +315,7 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 		x.Kind = progress.Take
 	}
 	if c.Kind == Send || c.Kind == Recv {
-		tag := c.Tag + c.Each*own.turns[turn].Micro
+		tag := c.Tag + c.Each*own.order.Turns[turn].Micro
 		if x.Channel.Tag = tag; r.streams > 0 {
 			x.Channel.Tag, x.What = tag%r.streams, fmt.Sprintf("%s, tag %d", content(c), tag)
 		}

@@ -119,20 +119,20 @@ func repeated(r *rand.Rand, most int) *Plan {
 func TestFewTurnsStandForAll(t *testing.T) {
 	tried, short, bad, together := 0, 0, 0, 0
 	for seed := range int64(20000) {
-		p := repeated(rand.New(rand.NewSource(seed)), 14)
+		p := repeated(rand.New(rand.NewSource(seed)), 30)
 		d := &p.Devices[0]
 		prog := &d.Progs[0]
 		if !sound(p) {
 			continue
 		}
 		tried++
-		h := &hazards{plan: p, device: d, prog: prog}
+		h := hazardsOf(p, d, prog)
 		got := h.all()
 		q, err := p.Expanded()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := q.validateHazards(&q.Devices[0], &q.Devices[0].Progs[0])
+		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v\n%+v\n%+v\n%+v", seed, got, want, d.Stacks, d.Buffers, prog)
 		}
@@ -151,6 +151,21 @@ func TestFewTurnsStandForAll(t *testing.T) {
 	}
 }
 
+// hazardsOf are those of a program of p.
+func hazardsOf(p *Plan, d *Device, prog *Program) *hazards {
+	return &hazards{kernels: p.Kernels, device: d, order: d.Order(prog)}
+}
+
+// runOf is the run that instruction i is in, or nil.
+func (p *Program) runOf(i int) *Run {
+	for j := range p.Runs {
+		if p.Runs[j].From <= i && i < p.Runs[j].To {
+			return &p.Runs[j]
+		}
+	}
+	return nil
+}
+
 // sound says whether all but the hazards of the first program is valid.
 func sound(p *Plan) bool {
 	d := &p.Devices[0]
@@ -164,8 +179,12 @@ func sound(p *Plan) bool {
 	if d.validateRuns(prog) != nil {
 		return false
 	}
+	o := d.Order(prog)
+	if o.validateAheads() != nil {
+		return false
+	}
 	for i := range prog.Instrs {
-		if p.validateInstr(d, prog, &prog.Instrs[i], prog.where(i), &kind) != nil {
+		if p.validateInstr(d, o, &prog.Instrs[i], o.where(i), &kind) != nil {
 			return false
 		}
 	}
@@ -190,7 +209,7 @@ func TestWorkDoesNotGrow(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		h := &hazards{plan: p, device: d, prog: &d.Progs[2]}
+		h := hazardsOf(p, d, &d.Progs[2])
 		if err := h.all(); err != nil {
 			t.Fatal(err)
 		}
@@ -448,13 +467,13 @@ func TestMeetingsWrittenOut(t *testing.T) {
 			d := &p.Devices[i]
 			for j := range d.Progs[0].Instrs {
 				d.Progs[0].Instrs[j].Scope = ""
-				if r := d.Progs[0].RunOf(j); r != nil {
+				if r := d.Progs[0].runOf(j); r != nil {
 					d.Progs[0].Instrs[j].Scope = "blocks.{i}"
 				}
 			}
 			one := *p
 			one.By, one.Mesh, one.Devices = nil, []MeshAxis{{"tp", 2}}, []Device{*d}
-			fine = fine && sound(&one) && one.validateHazards(&one.Devices[0], &one.Devices[0].Progs[0]) == nil
+			fine = fine && sound(&one) && hazardsOf(&one, &one.Devices[0], &one.Devices[0].Progs[0]).all() == nil
 		}
 		if !fine {
 			continue

@@ -127,7 +127,7 @@ func tasked(r *rand.Rand, most int) *Plan {
 	from := 0
 	for from < len(prog.Instrs) {
 		to := from + 1 + r.Intn(len(prog.Instrs)-from)
-		if run := prog.RunOf(to - 1); run != nil {
+		if run := prog.runOf(to - 1); run != nil {
 			to = run.To
 		}
 		prog.Tasks = append(prog.Tasks, Task{Name: fmt.Sprint("t", from), From: from, To: to, Once: r.Intn(4) == 0})
@@ -135,7 +135,7 @@ func tasked(r *rand.Rand, most int) *Plan {
 	}
 	for j := range prog.Tasks {
 		t := &prog.Tasks[j]
-		if i := prog.head(t); r.Intn(9) > 0 {
+		if i := d.Order(prog).Head(j); r.Intn(9) > 0 {
 			prog.Instrs[i].NoWait = false
 		}
 		for m := range prog.Micro {
@@ -168,17 +168,17 @@ func TestOneTurnStandsForAll(t *testing.T) {
 		p := tasked(r, 6)
 		d := &p.Devices[0]
 		prog := &d.Progs[0]
-		if prog.validateTasks() != nil || prog.validateHeads() != nil || !sound(p) {
+		if prog.validateTasks() != nil || !sound(p) || d.Order(prog).validateHeads() != nil {
 			continue
 		}
 		tried++
-		h := &hazards{plan: p, device: d, prog: prog}
+		h := hazardsOf(p, d, prog)
 		got := h.all()
 		q, err := p.Expanded()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := q.validateHazards(&q.Devices[0], &q.Devices[0].Progs[0])
+		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if want == nil && got != nil && strings.Contains(got.Error(), "never done") {
 			continue // what is started in one turn and done in another one
 		}
@@ -308,7 +308,7 @@ func turnsDoNotGrow(t *testing.T, made func(stages, micro int) *Plan) {
 	for _, micro := range []int{64, 256} {
 		p := made(4, micro)
 		sizes[micro] = len(encode(t, p)) - 4*2*micro*6
-		h := &hazards{plan: p, device: &p.Devices[1], prog: &p.Devices[1].Progs[0]}
+		h := hazardsOf(p, &p.Devices[1], &p.Devices[1].Progs[0])
 		if err := h.all(); err != nil {
 			t.Fatal(err)
 		}

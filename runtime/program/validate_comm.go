@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/internal/ranges"
+	"ptc/internal/rolled"
 )
 
 // maxTag bounds the tags of messages: those of transports end at 2^24, and the
@@ -236,10 +237,10 @@ func (c *Comm) apart(sources, destinations []span) error {
 
 // spans appends what an instruction reads and writes where it is issued; its buffers are
 // known to be valid.
-func (p *Plan) spans(d *Device, in *Instr, at issue, reads, writes []span) ([]span, []span) {
+func (d *Device) spans(kernels []Kernel, in *Instr, at rolled.Issue, reads, writes []span) ([]span, []span) {
 	if in.Comm == nil {
 		for j, n := range in.Bufs {
-			a := p.Kernels[in.Kernel].Args[j]
+			a := kernels[in.Kernel].Args[j]
 			if s := d.Buffers[n].span(at, a.Bytes); a.Write {
 				writes = append(writes, s)
 			} else {

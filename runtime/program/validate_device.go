@@ -6,6 +6,7 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/internal/openpath"
+	"ptc/internal/rolled"
 )
 
 // validateDevice checks one device; the kernels and the mesh are known to be
@@ -34,16 +35,17 @@ func (p *Plan) validateDevice(d *Device) error {
 		return err
 	}
 	kind := "" // of all the device's code
-	progs := map[string]*Program{}
+	progs := map[string]*Order{}
 	for i := range d.Progs {
 		prog := &d.Progs[i]
 		if err := name(prog.Name); err != nil || progs[prog.Name] != nil {
 			return unlessLimit(err, "two programs, or one without a name: %q", prog.Name)
 		}
-		progs[prog.Name] = prog
-		if err := p.validateProgram(d, prog, &kind); err != nil {
+		o, err := p.validateProgram(d, prog, &kind)
+		if err != nil {
 			return fmt.Errorf("program %s, %w", prog.Name, err)
 		}
+		progs[prog.Name] = o
 	}
 	return p.validatePorts(d, progs)
 }
@@ -130,13 +132,13 @@ func (s span) meets(t span) bool { return s.memory == t.memory && s.lo < t.hi &&
 func (s span) within(t span) bool { return s.memory == t.memory && t.lo <= s.lo && s.hi <= t.hi }
 
 // span is the first n bytes of b as an instruction uses it.
-func (b *Buffer) span(by issue, n int64) span {
-	at := b.Place(by.instance, by.micro)
+func (b *Buffer) span(by rolled.Issue, n int64) span {
+	at := b.Place(by.Instance, by.Micro)
 	return span{b.Memory, at, at + n}
 }
 
 // elements are the bytes of the elements of b as an instruction uses it.
-func (b *Buffer) elements(by issue) span { return b.span(by, b.Size()) }
+func (b *Buffer) elements(by rolled.Issue) span { return b.span(by, b.Size()) }
 
 // validateTensors checks names and initial values, and that what lives between
 // steps has a place that nothing else is in: a buffer that meets it is in that
@@ -245,46 +247,47 @@ func (t *Tensor) validateInit(name string) error {
 	return nil
 }
 
-// validateProgram checks the instructions.
-func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
+// validateProgram checks the instructions, and gives the order in which they are issued.
+func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) (*Order, error) {
 	if err := prog.validateTasks(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.validateRuns(prog); err != nil {
-		return err
+		return nil, err
 	}
-	if err := prog.validateHeads(); err != nil {
-		return err
+	o := d.Order(prog)
+	if err := o.validateAheads(); err != nil {
+		return nil, err
+	}
+	if err := o.validateHeads(); err != nil {
+		return nil, err
 	}
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
-		if err := p.validateInstr(d, prog, in, prog.where(i), kind); err != nil {
-			return fmt.Errorf("instruction %d: %w", i, err)
+		if err := p.validateInstr(d, o, in, o.where(i), kind); err != nil {
+			return nil, fmt.Errorf("instruction %d: %w", i, err)
 		}
-		if in.With && !prog.joins(i) {
-			return fmt.Errorf("instruction %d is launched with the one before it, which is not a call of the same kernel for which it does not wait, outside of runs", i)
+		if in.With && !o.joins(i) {
+			return nil, fmt.Errorf("instruction %d is launched with the one before it, which is not a call of the same kernel for which it does not wait, outside of runs", i)
 		}
 	}
-	return p.validateHazards(d, prog)
+	return o, (&hazards{kernels: p.Kernels, device: d, order: o}).all()
 }
 
 // where is what an instruction is issued for: every instance of a stack, 0 of none, and
 // every one of so many microbatches, 0 if it is issued once.
 type where struct{ stack, micros int }
 
-func (p *Program) where(i int) where {
-	var w where
-	if r := p.RunOf(i); r != nil {
-		w.stack = r.Stack
-	}
-	if p.PerMicro(i) {
-		w.micros = p.Micro
+func (o *Order) where(i int) where {
+	w := where{stack: o.stack(i)}
+	if o.PerMicro(i) {
+		w.micros = o.Micro
 	}
 	return w
 }
 
 // validateInstr checks one instruction, for whichever instance and microbatch.
-func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, at where, kind *string) error {
+func (p *Plan) validateInstr(d *Device, o *Order, in *Instr, at where, kind *string) error {
 	if err := in.names(); err != nil {
 		return err
 	}
@@ -311,7 +314,7 @@ func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, at where, kind
 		if err := p.validateComm(d, in, at); err != nil {
 			return err
 		}
-		return d.validateOf(prog, in, at.stack)
+		return o.validateOf(in, at.stack)
 	}
 	if in.First != nil {
 		if err := p.validateCall(d, in.In(true), kind); err != nil {

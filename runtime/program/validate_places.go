@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"ptc/internal/rolled"
 )
 
 // resident is the place of a buffer, and whether it is that of a tensor.
@@ -21,41 +23,28 @@ type resident struct {
 // places in the step; if that finds anything, or they move otherwise, all are written
 // out.
 func (d *Device) validatePersistent(tensors []int) error {
-	type one struct {
-		hull
-		buffer int
-		tensor bool
-	}
-	var all []one
-	add := func(n int, tensor bool) {
+	var all []rolled.Hull[string]
+	add := func(n, id int) {
 		if b := &d.Buffers[n]; b.Bytes > 0 {
-			all = append(all, one{d.hull(b, once), n, tensor})
+			h := d.hull(b, once)
+			h.ID = id
+			all = append(all, h)
 		}
 	}
 	for _, n := range tensors {
-		add(n, true)
+		add(n, ^n) // of a tensor
 	}
 	for n := range d.Buffers {
-		add(n, false)
+		add(n, n)
 	}
-	slices.SortStableFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.memory, b.memory), cmp.Compare(a.lo, b.lo)) })
-	for i := 0; i < len(all); {
-		end, j, held, same := all[i].hi, i, false, true
-		for ; j < len(all) && all[j].memory == all[i].memory && all[j].lo < end; j++ {
-			end = max(end, all[j].hi)
-			held = held || all[j].tensor
-			same = same && all[j].step == all[i].step
-		}
-		group := all[i:j]
-		i = j
-		if !held {
+	for group := range rolled.Groups(all) {
+		if !slices.ContainsFunc(group, func(h rolled.Hull[string]) bool { return h.ID < 0 }) {
 			continue
 		}
-		if step := max(group[0].step, -group[0].step); same && step > 0 {
+		if step := max(group[0].Moves.Step, -group[0].Moves.Step); step > 0 && rolled.Alike(group) {
 			var list []resident
-			for _, x := range group {
-				at := (x.lo - group[0].lo) % step
-				list = append(list, resident{at, at + d.Buffers[x.buffer].Bytes, x.buffer, x.tensor})
+			for _, h := range group {
+				list = append(list, d.resident(h.ID, (h.Lo-group[0].Lo)%step))
 			}
 			// What reaches beyond the step meets what is at its begin.
 			wraps := slices.ContainsFunc(list, func(x resident) bool { return x.hi > step })
@@ -64,16 +53,15 @@ func (d *Device) validatePersistent(tensors []int) error {
 			}
 		}
 		var list []resident
-		for _, x := range group {
-			b := &d.Buffers[x.buffer]
+		for _, h := range group {
+			b := &d.Buffers[max(h.ID, ^h.ID)]
 			instances, micros := b.Places()
 			if err := within(CountLimit, "%d places of tensors and buffers to look at one by one", int64(len(list))+int64(instances)*int64(micros), maxWalked/8); err != nil {
 				return err
 			}
 			for m := range micros {
 				for k := range instances {
-					at := b.Place(k, m)
-					list = append(list, resident{at, at + b.Bytes, x.buffer, x.tensor})
+					list = append(list, d.resident(h.ID, b.Place(k, m)))
 				}
 			}
 		}
@@ -82,6 +70,12 @@ func (d *Device) validatePersistent(tensors []int) error {
 		}
 	}
 	return nil
+}
+
+// resident is the place from at on of a buffer, which is a tensor's where id is below 0.
+func (d *Device) resident(id int, at int64) resident {
+	n := max(id, ^id)
+	return resident{at, at + d.Buffers[n].Bytes, n, id < 0}
 }
 
 // residents checks places in one memory.

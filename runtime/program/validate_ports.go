@@ -10,7 +10,7 @@ import (
 )
 
 // validatePorts checks what programs are fed and what is read of them.
-func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
+func (p *Plan) validatePorts(d *Device, progs map[string]*Order) error {
 	byPath := d.tensorsByPath()
 	have, settings := p.portValues(), map[string]bool{}
 	all := paths[*Port]{meet: func(a, _ *Port, _ string, i, _ int) error {
@@ -22,17 +22,17 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord || x.Role == RoleSetting {
 			path = ""
 		}
-		prog := progs[x.Program]
+		order := progs[x.Program]
 		switch {
-		case prog == nil:
+		case order == nil:
 			return fmt.Errorf("port %d is of the program %q, which there is not", i, x.Program)
 		case x.Buffer < 0 || x.Buffer >= len(d.Buffers):
 			return fmt.Errorf("port %d is buffer %d of %d", i, x.Buffer, len(d.Buffers))
-		case x.After < 0 || x.After > len(prog.Instrs) || x.After > 0 && x.Role != RoleGrad:
-			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, len(prog.Instrs))
+		case x.After < 0 || x.After > order.Ops || x.After > 0 && x.Role != RoleGrad:
+			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, order.Ops)
 		}
 		b := &d.Buffers[x.Buffer]
-		err := d.validateInstances(x, prog, b, path)
+		err := d.validateInstances(x, order, b, path)
 		if err == nil {
 			err = p.validatePort(d, x, b, byPath, have)
 		}
@@ -56,9 +56,9 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 
 // validateInstances checks that a port is of a stack, or of microbatches, in its path, its
 // places, its number and the instruction that it is read behind.
-func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path string) error {
-	if b.MicroRing > 0 && (x.Role != RoleIndex || b.Stack > 0 || b.MicroRing != prog.Micro) {
-		return fmt.Errorf("%d microbatches have %d places, of stack %d", prog.Micro, b.MicroRing, b.Stack)
+func (d *Device) validateInstances(x *Port, o *Order, b *Buffer, path string) error {
+	if b.MicroRing > 0 && (x.Role != RoleIndex || b.Stack > 0 || b.MicroRing != o.Micro) {
+		return fmt.Errorf("%d microbatches have %d places, of stack %d", o.Micro, b.MicroRing, b.Stack)
 	}
 	count := d.family(x.Buffer)
 	if err := openPath(path, b.Stack > 0 || b.MicroRing > 0, count); err != nil {
@@ -74,7 +74,7 @@ func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path strin
 		return fmt.Errorf("numbers from %d on are too large", x.Number)
 	}
 	if x.After > 0 {
-		if r := prog.RunOf(x.After - 1); r != nil && r.Stack != b.Stack {
+		if s := o.stack(x.After - 1); s > 0 && s != b.Stack {
 			return fmt.Errorf("every instance has one, and instruction %d is of others", x.After-1)
 		}
 	}

@@ -1,9 +1,9 @@
 package program
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+
+	"ptc/internal/rolled"
 )
 
 // maxInstances bounds the instances of a stack.
@@ -63,8 +63,7 @@ func (d *Device) validateRing(b *Buffer, arena int64) error {
 	return nil
 }
 
-// validateRuns checks that the runs of a program are apart from one another, and how
-// far instructions are ahead in them.
+// validateRuns checks that the runs of a program are apart from one another.
 func (d *Device) validateRuns(prog *Program) error {
 	end := 0
 	for j := range prog.Runs {
@@ -75,112 +74,75 @@ func (d *Device) validateRuns(prog *Program) error {
 		case r.From < end || r.To <= r.From || r.To > len(prog.Instrs):
 			return fmt.Errorf("run %d is of the instructions from %d to %d, of %d, behind %d", j, r.From, r.To, len(prog.Instrs), end)
 		}
-		if t := prog.TaskOf(r.From); t != nil && r.To > t.To {
-			return fmt.Errorf("run %d goes on to instruction %d, and its task %s to %d", j, r.To, t.Name, t.To)
+		for _, t := range prog.Tasks {
+			if t.From <= r.From && r.From < t.To && t.To < r.To {
+				return fmt.Errorf("run %d goes on to instruction %d, and its task %s to %d", j, r.To, t.Name, t.To)
+			}
 		}
 		if r.Together && (r.To != r.From+1 || prog.Instrs[r.From].Comm != nil) {
 			return fmt.Errorf("run %d is one launch, and is of the instructions from %d to %d", j, r.From, r.To)
 		}
 		end = r.To
 	}
-	for i := range prog.Instrs {
-		in, r := &prog.Instrs[i], prog.RunOf(i)
+	return nil
+}
+
+// validateAheads checks how far instructions are ahead, and that those that are posted
+// stand first in their task.
+func (o *Order) validateAheads() error {
+	instrs := o.prog.Instrs
+	for i := range instrs {
+		in, inRun := &instrs[i], o.RunOf(i) >= 0
 		switch a := in.Ahead; {
 		case a == 0:
-		case r != nil && (a < -maxAhead || a > maxAhead), r == nil && !in.posted():
+		case inRun && (a < -maxAhead || a > maxAhead), !inRun && !in.posted():
 			return fmt.Errorf("instruction %d is %d turns ahead", i, a)
-		case r != nil:
-		case !prog.PerMicro(i):
+		case inRun:
+		case !o.PerMicro(i):
 			return fmt.Errorf("instruction %d receives ahead of a turn that is of no microbatch", i)
-		case i > prog.TaskOf(i).From && (!prog.Instrs[i-1].posted() || prog.RunOf(i-1) != nil):
-			return fmt.Errorf("instruction %d receives ahead of its turn, and is not among the first of task %s", i, prog.TaskOf(i).Name)
+		case i > o.Tasks[o.TaskOf(i)].From && (!instrs[i-1].posted() || o.RunOf(i-1) >= 0):
+			return fmt.Errorf("instruction %d receives ahead of its turn, and is not among the first of task %s", i, o.prog.Tasks[o.TaskOf(i)].Name)
 		}
 	}
 	return nil
 }
 
 // joins reports whether instruction i can be launched with the one before it.
-func (p *Program) joins(i int) bool {
-	if i == 0 || p.RunOf(i) != nil || p.RunOf(i-1) != nil || p.TaskOf(i) != p.TaskOf(i-1) {
+func (o *Order) joins(i int) bool {
+	if i == 0 || o.RunOf(i) >= 0 || o.RunOf(i-1) >= 0 || o.TaskOf(i) != o.TaskOf(i-1) {
 		return false
 	}
-	in, before := &p.Instrs[i], &p.Instrs[i-1]
+	in, before := &o.prog.Instrs[i], &o.prog.Instrs[i-1]
 	return in.NoWait && in.Comm == nil && before.Comm == nil && in.First == nil && before.First == nil && in.Kernel == before.Kernel
 }
 
 // validateOf checks that a done waits for an instruction of the program that there is
 // for the same instance.
-func (d *Device) validateOf(prog *Program, in *Instr, stack int) error {
+func (o *Order) validateOf(in *Instr, stack int) error {
 	if in.Comm.Kind != Done {
 		return nil
 	}
-	if in.Comm.Of >= len(prog.Instrs) || prog.Instrs[in.Comm.Of].Comm == nil || !prog.Instrs[in.Comm.Of].Comm.Start {
+	if in.Comm.Of >= o.Ops || o.prog.Instrs[in.Comm.Of].Comm == nil || !o.prog.Instrs[in.Comm.Of].Comm.Start {
 		return fmt.Errorf("done of instruction %d, which is not under way", in.Comm.Of)
 	}
-	of := 0
-	if r := prog.RunOf(in.Comm.Of); r != nil {
-		of = r.Stack
-	}
-	if of != stack {
+	if o.stack(in.Comm.Of) != stack {
 		return fmt.Errorf("done of instruction %d, of other instances", in.Comm.Of)
 	}
 	return nil
 }
 
-// hull is all bytes that a buffer has, with what tells how they move from instance to
-// instance: where each has a place of its own, by a step; else they are in a place
-// again and again, and step is 0.
-type hull struct {
-	span
-	step int64
-	ring int // of microbatches: those of which step is the distance
-}
-
-// hull is that of a buffer's instances for microbatch m; or with [once] that of all, of
-// which no step is known where microbatches have places of their own.
-func (d *Device) hull(b *Buffer, m int) hull {
-	lo, hi := b.ends()
-	h := hull{span: span{b.Memory, lo, hi}}
-	if m == once {
-		h.hi += b.reach()
-	} else if b.MicroRing > 0 {
-		at := b.MicroStep * int64(m%b.MicroRing)
-		h.lo, h.hi = lo+at, hi+at
+// hull is where the instances of a buffer are for microbatch m; or with [once] for all
+// microbatches. Where each instance has a place of its own, it says by which step they
+// move, but of no step where microbatches have places of their own and all are asked for.
+func (d *Device) hull(b *Buffer, m int) rolled.Hull[string] {
+	all := b.all()
+	h := rolled.Hull[string]{Memory: b.Memory, Lo: all.Lo, Hi: all.Hi}
+	if m != once {
+		by := b.Spread().Of(0, m)
+		h.Lo, h.Hi = h.Lo+by, h.Hi-b.Spread().Width()+by
 	}
 	if b.Ring > 0 && b.Ring == d.Count(b.Stack) && (m != once || b.MicroRing == 0) {
-		h.step = b.Step
+		h.Moves.Step = b.Step
 	}
 	return h
-}
-
-// clusters calls do for each group of hulls that meet one another, in a chain; list
-// is put in their order.
-func clusters(list []hull, do func(group []hull) bool) bool {
-	slices.SortFunc(list, func(a, b hull) int {
-		return cmp.Or(cmp.Compare(a.memory, b.memory), cmp.Compare(a.lo, b.lo), cmp.Compare(a.hi, b.hi))
-	})
-	for i := 0; i < len(list); {
-		end, j := list[i].hi, i+1
-		for j < len(list) && list[j].memory == list[i].memory && list[j].lo < end {
-			end = max(end, list[j].hi)
-			j++
-		}
-		if !do(list[i:j]) {
-			return false
-		}
-		i = j
-	}
-	return true
-}
-
-// alike says whether all of a group move from instance to instance in one way: then
-// whether those of two instances meet depends on how far these are apart, or on their
-// numbers in a ring, and not on where in the run they are.
-func alike(group []hull) bool {
-	for _, h := range group[1:] {
-		if h.step != group[0].step || h.ring != group[0].ring {
-			return false
-		}
-	}
-	return true
 }

@@ -54,10 +54,10 @@ func (p *Program) validateTasks() error {
 }
 
 // validateHeads checks that what is issued first in a turn waits for all before it.
-func (p *Program) validateHeads() error {
-	for j := range p.Tasks {
-		if i := p.head(&p.Tasks[j]); i >= 0 && p.Instrs[i].NoWait {
-			return fmt.Errorf("instruction %d does not wait, and is the first of task %s", i, p.Tasks[j].Name)
+func (o *Order) validateHeads() error {
+	for j := range o.prog.Tasks {
+		if i := o.Head(j); i >= 0 && o.prog.Instrs[i].NoWait {
+			return fmt.Errorf("instruction %d does not wait, and is the first of task %s", i, o.prog.Tasks[j].Name)
 		}
 	}
 	return nil
