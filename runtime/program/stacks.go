@@ -9,8 +9,8 @@ import (
 // once is the instance of what is there once.
 const once = rolled.Once
 
-// place is where the instances of the buffer begin.
-func (b *Buffer) place() rolled.Place { return rolled.Place{At: b.Offset, Spread: b.Spread()} }
+// Rolled is where the instances of the buffer begin.
+func (b *Buffer) Rolled() rolled.Place { return rolled.Place{At: b.Offset, Spread: b.Spread()} }
 
 // Spread says how the instances of the buffer lie, of a stack and of microbatches.
 func (b *Buffer) Spread() rolled.Spread {
@@ -19,14 +19,14 @@ func (b *Buffer) Spread() rolled.Spread {
 
 // Place is where the buffer of instance k for microbatch m begins; of one buffer,
 // whatever these are.
-func (b *Buffer) Place(k, m int) int64 { return b.place().Of(k, m) }
+func (b *Buffer) Place(k, m int) int64 { return b.Rolled().Of(k, m) }
 
 // Places are in how many places the buffers of instances are, and those of microbatches.
 func (b *Buffer) Places() (instances, micros int) { return max(b.Ring, 1), max(b.MicroRing, 1) }
 
 // ends are the begin of the first place of instances for microbatch 0, and the end of the
 // last one; those of microbatch m are Place(0, m) - Offset bytes further on.
-func (b *Buffer) ends() (lo, hi int64) { return b.place().Ends(b.Bytes, b.Ring) }
+func (b *Buffer) ends() (lo, hi int64) { return b.Rolled().Ends(b.Bytes, b.Ring) }
 
 // all is all bytes in which the buffer has places, and those between.
 func (b *Buffer) all() ranges.Span {
