@@ -7,7 +7,6 @@ import (
 	"ptc/internal/ranges"
 	"ptc/internal/rolled"
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // Excerpt is a function with fewer instances and microbatches, and its frames.
@@ -64,7 +63,6 @@ func excerptOf(x Excerpt) *excerpter {
 	f := x.F
 	e := &excerpter{g: f.Clone(), moved: map[*ir.Value]int64{}, readers: map[*ir.Value][]reader{}}
 	e.x = Excerpt{Frames: slices.Clone(x.Frames), Parts: slices.Clone(x.Parts)}
-	e.memory = op.Memories(e.g)
 	for _, o := range e.g.Ops {
 		o.At, o.Spread = slices.Clone(o.At), slices.Clone(o.Spread)
 		for n, v := range o.Args {
@@ -114,8 +112,7 @@ func roundUp(n int64) int64 { return (n + alignment - 1) / alignment * alignment
 
 type excerpter struct {
 	g       *ir.Func
-	x       Excerpt // its frames
-	memory  map[*ir.Value]ir.Memory
+	x       Excerpt             // its frames
 	moved   map[*ir.Value]int64 // by how much, of what is there once and lies in a frame
 	top     int64               // of what has addresses
 	fewer   bool

@@ -54,9 +54,9 @@ const maxPitch = 1<<31 - 1
 func (e *engine) ownPart(in *program.Instr) (out []transfer) {
 	c := in.Comm
 	piece := c.Inner * int64(program.DTypeSize(c.DType))
-	every := piece * int64(e.r.Plan.Parts(c.Over))
+	every := piece * int64(e.r.Plan.Mesh.Parts(c.Over))
 	src, dst := e.end(in.Bufs[0]), e.end(in.Bufs[1])
-	src.skip(piece * int64(e.r.Plan.CoordinateOver(e.r.Rank, c.Over)))
+	src.skip(piece * int64(e.r.Plan.Mesh.CoordinateOver(e.r.Rank, c.Over)))
 	switch {
 	case piece == 0 || c.Outer == 0:
 		return nil

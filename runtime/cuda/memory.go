@@ -61,7 +61,7 @@ func (e *engine) newArena(n int64) error {
 // roomBeside says where what is left in addition to the arena may not do for communicators. What these take nobody
 // knows before.
 func (e *engine) roomBeside() error {
-	least, most := e.r.Plan.CommunicatorsOf(e.r.Device).Bytes()
+	least, most := e.r.Device.Communicators(e.r.Plan.Mesh).Bytes()
 	left, _, err := e.drv.memInfo()
 	if err == nil && left < least {
 		e.warn(fmt.Sprintf("outside its arena GPU %d (%s) has %s free, and communicators of NCCL are estimated to take %s to %s",

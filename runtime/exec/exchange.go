@@ -122,8 +122,8 @@ func (x *exchanger) inStep(c *program.Comm) bool {
 	if c.Kind == program.Send || c.Kind == program.Recv {
 		return false
 	}
-	for i := range x.m.plan.Parts(c.Over) {
-		if other := x.m.ranks[x.m.plan.Member(x.d.rank, c.Over, i)]; other.prog != x.d.prog || other.comm == nil {
+	for i := range x.m.plan.Mesh.Parts(c.Over) {
+		if other := x.m.ranks[x.m.plan.Mesh.Member(x.d.rank, c.Over, i)]; other.prog != x.d.prog || other.comm == nil {
 			return false
 		}
 	}
@@ -149,7 +149,7 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 	}
 	switch op.Kind {
 	case comm.Send, comm.Recv:
-		op.Peer = x.m.plan.PeerOf(x.d.rank, c)
+		op.Peer = x.m.plan.Mesh.PeerOf(x.d.rank, c)
 		return op, nil
 	case comm.AllToAll:
 		op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)

@@ -179,13 +179,13 @@ func (m *Machine) meets(prog int, guards []guard) bool {
 			switch c := d.prog.Progs[prog].Instrs[i].Comm; {
 			case c == nil || c.Moves() || c.Kind == program.Done || c.Kind == program.ShardSlice:
 			case c.Kind == program.Send:
-				counts[rank][stream{kind: "message", from: rank, to: m.plan.PeerOf(rank, c)}]++
+				counts[rank][stream{kind: "message", from: rank, to: m.plan.Mesh.PeerOf(rank, c)}]++
 			case c.Kind == program.Recv:
-				counts[rank][stream{kind: "message", from: m.plan.PeerOf(rank, c), to: rank}]++
+				counts[rank][stream{kind: "message", from: m.plan.Mesh.PeerOf(rank, c), to: rank}]++
 			default:
 				over := strings.Join(c.Over, ",")
-				for i := range m.plan.Parts(c.Over) {
-					counts[rank][stream{"group", over, m.plan.Member(rank, c.Over, i), 0}]++
+				for i := range m.plan.Mesh.Parts(c.Over) {
+					counts[rank][stream{"group", over, m.plan.Mesh.Member(rank, c.Over, i), 0}]++
 				}
 			}
 		}

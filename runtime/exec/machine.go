@@ -147,10 +147,10 @@ func cannot(err error) error {
 
 // connect lists the devices, and says which are of this process.
 func (m *Machine) connect(o Options) error {
-	if n := m.plan.Ranks(); n > comm.MaxDevices {
+	if n := m.plan.Mesh.Ranks(); n > comm.MaxDevices {
 		return errorf(ReasonPlan, nil, "the plan is for %d devices, and at most %d can run", n, comm.MaxDevices)
 	}
-	m.ranks = make([]*logical, m.plan.Ranks())
+	m.ranks = make([]*logical, m.plan.Mesh.Ranks())
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		for _, rank := range m.plan.RanksOf(d) {

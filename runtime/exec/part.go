@@ -17,7 +17,7 @@ type box struct {
 
 func (m *Machine) box(d *logical, b *program.Buffer) box {
 	x := box{rank: d.rank, elem: program.DTypeSize(b.DType)}
-	x.lo, x.hi = m.plan.Box(d.rank, b.Axes)
+	x.lo, x.hi = m.plan.Mesh.Box(d.rank, b.Axes)
 	for _, a := range b.Axes {
 		x.shape = append(x.shape, a.Global)
 	}

@@ -201,7 +201,7 @@ func (p *Program) bind(d *logical, i int) {
 	case port.Role == program.RoleSetting:
 		p.m.settings(d, port, mem)
 	case port.Role == program.RoleCoord:
-		for k, at := range p.m.plan.Coordinates(d.rank) {
+		for k, at := range p.m.plan.Mesh.Coordinates(d.rank) {
 			elements[int32](mem)[k] = int32(at)
 		}
 	case port.Role == program.RoleIndex:

@@ -7,9 +7,9 @@ import (
 	"ptc/internal/rolled"
 )
 
-// ahead proves of what is posted that nothing touches the places that it writes in the
+// early proves of what is posted that nothing touches the places that it writes in the
 // turn before its own, from whose head to whose end it is under way. That it is left
-// alone in its own turn, too, until it is waited for, is what [hazards.turn] finds, for
+// alone in its own turn, too, until it is waited for, is found in that turn, for
 // which it is begun there.
 //
 // Which turns follow one another, the table says: a task, in its first turn or in a
@@ -17,7 +17,14 @@ import (
 // one touches is compared with those that the other receives into; where all that two
 // buffers have of microbatches is apart, whatever the microbatches are, they are, and
 // else the places that they have in those turns are looked at, as often as these differ.
-func (h *hazards) ahead() error {
+type early struct {
+	kernels []Kernel
+	device  *Device
+	order   *Order
+	walked  int // places that were looked at
+}
+
+func (h *early) check() error {
 	into := make([]*arrivals, len(h.order.Tasks))
 	touched := map[before][]touch{}
 	for _, f := range h.follows() {
@@ -51,7 +58,7 @@ type follow struct {
 }
 
 // follows are all that there are in the table of turns.
-func (h *hazards) follows() (out []*follow) {
+func (h *early) follows() (out []*follow) {
 	type key struct {
 		before
 		task int
@@ -80,7 +87,7 @@ type arrivals struct {
 	index  *ranges.Index
 }
 
-func (h *hazards) arrivals(task int) *arrivals {
+func (h *early) arrivals(task int) *arrivals {
 	a := &arrivals{instrs: h.order.PostedOf(task)}
 	var all []ranges.Span
 	for _, i := range a.instrs {
@@ -98,7 +105,7 @@ type touch struct {
 }
 
 // touches are the buffers that a task uses in a turn, in the device's own memory.
-func (h *hazards) touches(t rolled.Task, first bool) (out []touch) {
+func (h *early) touches(t rolled.Task, first bool) (out []touch) {
 	index := map[int]int{}
 	use := func(i, n int, bytes int64) {
 		j, known := index[n]
@@ -124,7 +131,7 @@ func (h *hazards) touches(t rolled.Task, first bool) (out []touch) {
 }
 
 // apart checks what the turns before touch against where it is received.
-func (h *hazards) apart(f *follow, into *arrivals, list []touch) error {
+func (h *early) apart(f *follow, into *arrivals, list []touch) error {
 	places := map[[2]int][][2]int{} // of microbatches, by how many places they have
 	var found []int
 	for _, x := range list {
@@ -163,26 +170,4 @@ func differing(micros [][2]int, rings [2]int) (out [][2]int) {
 		}
 	}
 	return out
-}
-
-// meets says whether the first n bytes of any instance's buffer for microbatch m are
-// among those of s, which are in the same memory.
-func (b *Buffer) meets(m int, n int64, s span) bool {
-	if n == 0 || s.lo == s.hi {
-		return false
-	}
-	step, last := b.Step, int64(max(b.Ring, 1)-1)
-	lo := b.Place(0, m)
-	if step < 0 {
-		lo, step = lo+step*last, -step
-	}
-	if step == 0 {
-		return lo < s.hi && s.lo < lo+n
-	}
-	// The first place that ends behind where s begins.
-	k := int64(0)
-	if s.lo >= lo+n {
-		k = (s.lo-lo-n)/step + 1
-	}
-	return k <= last && lo+step*k < s.hi
 }

@@ -220,7 +220,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for i := range p.Devices {
 			for _, buf := range p.Devices[i].Buffers {
-				p.Box(p.RanksOf(&p.Devices[i])[0], buf.Axes)
+				p.Mesh.Box(p.RanksOf(&p.Devices[i])[0], buf.Axes)
 			}
 			p.CodeKind(&p.Devices[i])
 		}

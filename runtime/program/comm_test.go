@@ -170,14 +170,14 @@ func TestMember(t *testing.T) {
 	p := &Plan{Mesh: []MeshAxis{{"dp", 2}, {"pp", 3}, {"tp", 2}}}
 	for rank := range 12 {
 		for _, over := range [][]string{{"tp"}, {"pp", "dp"}, {"dp", "pp", "tp"}, nil} {
-			at := p.CoordinateOver(rank, over)
-			if got := p.Member(rank, over, at); got != rank {
+			at := p.Mesh.CoordinateOver(rank, over)
+			if got := p.Mesh.Member(rank, over, at); got != rank {
 				t.Errorf("member %d of rank %d over %v is %d", at, rank, over, got)
 			}
 		}
 	}
 	// Rank 7 = (1, 0, 1): the next stage is (1, 1, 1) = 9, by coordinate or rank.
-	if a, b := p.PeerOf(7, &Comm{Over: []string{"pp"}, Peer: 1}), p.PeerOf(7, &Comm{Peer: 9}); a != 9 || b != 9 || p.Parts([]string{"pp", "tp"}) != 6 {
+	if a, b := p.Mesh.PeerOf(7, &Comm{Over: []string{"pp"}, Peer: 1}), p.Mesh.PeerOf(7, &Comm{Peer: 9}); a != 9 || b != 9 || p.Mesh.Parts([]string{"pp", "tp"}) != 6 {
 		t.Errorf("peers %d and %d", a, b)
 	}
 }
@@ -206,7 +206,7 @@ func TestStreams(t *testing.T) {
 		}
 	}
 	p := stages([]Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 2), tagged(recv, 1)})
-	if err := p.inOrder(1); err == nil || !strings.Contains(err.Error(), "rank 1 receives") {
+	if err := inOrder(p, 1); err == nil || !strings.Contains(err.Error(), "rank 1 receives") {
 		t.Errorf("one stream: %v", err)
 	}
 }

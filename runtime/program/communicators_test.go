@@ -13,7 +13,7 @@ func TestCommunicators(t *testing.T) {
 		{Instrs: []Instr{in(AllReduce, 0, "dp"), in(AllGather, 0, "dp"), in(AllReduce, 0, "dp", "tp"), in(AllReduce, 0, "one"), {}, in(ShardSlice, 0, "dp"), {Comm: &Comm{Kind: Done}}}},
 		{Instrs: []Instr{in(AllReduce, 0, "dp"), in(Send, 1, "dp"), in(Recv, 1, "dp"), in(Send, 1, "dp"), in(Fetch, 0)}},
 	}}
-	c := p.CommunicatorsOf(d)
+	c := d.Communicators(p.Mesh)
 	least, most := c.Bytes()
 	if want := (Communicators{Groups: 2, Links: 2}); c != want || least != 2*(2*10+2*2)<<20 || most != 32*(2*2*10+2*2)<<20 {
 		t.Errorf("%+v, %d to %d bytes", c, least, most)

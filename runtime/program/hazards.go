@@ -7,10 +7,6 @@ import (
 	"ptc/internal/rolled"
 )
 
-// maxWalked bounds the instructions that are gone through where the instances of a
-// run, or the turns of a task, have to be looked at one by one.
-const maxWalked = 1 << 24
-
 // hazards proves of a program that no instruction uses bytes of another for which it
 // does not wait, or which a communication under way uses.
 //
@@ -19,7 +15,7 @@ const maxWalked = 1 << 24
 // that meet one another move in one way from microbatch to microbatch, and else for
 // every microbatch until their places come again; and apart from that in its first turn,
 // if that calls other kernels. What is posted for the next turn is under way in all of
-// a turn: see [hazards.ahead]. Of a run, few instances stand for all where the theorem of
+// a turn: see [early]. Of a run, few instances stand for all where the theorem of
 // internal/rolled says so.
 type hazards struct {
 	kernels []Kernel
@@ -37,7 +33,7 @@ func (h *hazards) all() error {
 	if err := h.turns(); err != nil {
 		return err
 	}
-	return h.ahead()
+	return (&early{h.kernels, h.device, h.order, h.walked}).check()
 }
 
 // turns goes through the tasks, each by itself.
@@ -72,9 +68,7 @@ func (h *hazards) turn(task int) error {
 			return err
 		}
 	}
-	if err := h.settled(); err != nil {
-		return err
-	}
+	h.free.forget()
 	return h.under.end()
 }
 
@@ -135,13 +129,6 @@ func (h *hazards) period(t rolled.Task) int {
 	return period
 }
 
-// settled checks what was issued since the last wait, of which nothing is looked at after that.
-func (h *hazards) settled() error {
-	err := h.free.conflict()
-	h.free = h.free[:0]
-	return err
-}
-
 func (h *hazards) visit(i, k int) error {
 	if h.walked++; h.walked > maxWalked {
 		return within(CountLimit, "%d instructions to look at one by one", int64(h.walked), maxWalked)
@@ -156,12 +143,11 @@ func (h *hazards) visit(i, k int) error {
 		}
 	}
 	if !in.NoWait && !h.order.with(i, k) {
-		if err := h.settled(); err != nil {
-			return err
-		}
+		h.free.forget()
 	}
-	h.free.add(h.walked, at, h.reads, false)
-	h.free.add(h.walked, at, h.writes, true)
+	if err := h.free.add(at, h.reads, h.writes); err != nil {
+		return err
+	}
 	return h.under.pass(at, in, h.reads, h.writes)
 }
 
@@ -174,9 +160,7 @@ func (h *hazards) run(r *rolled.Run) error {
 	left := 0
 	for i, n := range (rolled.Way{Count: few}).Order(r.To-r.From, ahead) {
 		if n-ahead(i) >= part && left < r.Count-few {
-			if err := h.settled(); err != nil {
-				return err
-			}
+			h.free.forget()
 			left = r.Count - few
 			h.skip(r, left)
 		}

@@ -293,7 +293,7 @@ func oracleBytes(p *Plan) string {
 // all reach their end, no message is left, and members of each group issue the
 // same.
 func oracleHang(p *Plan, r *rand.Rand) string {
-	n := p.Ranks()
+	n := p.Mesh.Ranks()
 	progs, at := make([][]Instr, n), make([]int, n)
 	for i := range p.Devices {
 		for _, rank := range p.RanksOf(&p.Devices[i]) {

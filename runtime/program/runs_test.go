@@ -169,9 +169,9 @@ func (p *Program) runOf(i int) *Run {
 // sound says whether all but the hazards of the first program is valid.
 func sound(p *Plan) bool {
 	d := &p.Devices[0]
-	kind := ""
+	check := newProgramCheck(p, d)
 	for i := range d.Buffers {
-		if p.validateBuffer(d, &d.Buffers[i]) != nil {
+		if validateBuffer(p.Mesh, d, &d.Buffers[i]) != nil {
 			return false
 		}
 	}
@@ -184,7 +184,7 @@ func sound(p *Plan) bool {
 		return false
 	}
 	for i := range prog.Instrs {
-		if p.validateInstr(d, o, &prog.Instrs[i], o.where(i), &kind) != nil {
+		if check.instr(o, &prog.Instrs[i], o.where(i)) != nil {
 			return false
 		}
 	}
@@ -482,7 +482,7 @@ func TestMeetingsWrittenOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := p.validateMeetings(), q.validateMeetings()
+		got, want := validateMeetings(p), validateMeetings(q)
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v", seed, got, want)
 		}

@@ -279,7 +279,7 @@ func TestTurnsMeet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := p.validateMeetings(), q.validateMeetings()
+		got, want := validateMeetings(p), validateMeetings(q)
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v", seed, got, want)
 		}

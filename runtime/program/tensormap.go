@@ -2,19 +2,6 @@ package program
 
 import "fmt"
 
-// TensorMap says how a kernel for GPUs copies tiles of an argument as those of a tensor. It is an argument of
-// 128 bytes behind those of the buffers, which is made of their addresses when a program is captured.
-// Dimension 0 is the contiguous one.
-type TensorMap struct {
-	Arg     int     `cbor:"1,keyasint,omitempty"`
-	Offset  int64   `cbor:"2,keyasint,omitempty"` // bytes, from the beginning of the argument
-	DType   string  `cbor:"3,keyasint,omitempty"`
-	Sizes   []int64 `cbor:"4,keyasint,omitempty"` // elements
-	Strides []int64 `cbor:"5,keyasint,omitempty"` // bytes from one to the next, from dimension 1 on
-	Box     []int64 `cbor:"6,keyasint,omitempty"` // elements of a tile
-	Swizzle int64   `cbor:"7,keyasint,omitempty"` // bytes of a row of the tile, whose pieces of 16 are exchanged
-}
-
 // What a tensor map can say (CUDA Driver API, "Tensor Map Object Management"), and how many of them are
 // arguments besides those of the buffers: there are 4096 bytes of these.
 const (

@@ -6,7 +6,6 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/internal/ranges"
-	"ptc/internal/rolled"
 )
 
 // maxTag bounds the tags of messages: those of transports end at 2^24, and the
@@ -17,8 +16,15 @@ const maxTag = 1<<24 - 16
 // compared with one another.
 const maxTogether = 1<<16 - 1
 
-// validateComm checks one communication against the mesh and its buffers.
-func (p *Plan) validateComm(d *Device, in *Instr, at where) error {
+// commCheck checks communications of a device against the mesh and their buffers.
+type commCheck struct {
+	plan   *Plan
+	device *Device
+}
+
+// check checks one of them.
+func (x commCheck) check(in *Instr, at where) error {
+	d := x.device
 	c := in.Comm
 	if c.Kind == Done {
 		return validateDone(in)
@@ -38,7 +44,7 @@ func (p *Plan) validateComm(d *Device, in *Instr, at where) error {
 	if c.Moves() {
 		return d.validateTransfer(in)
 	}
-	parts, err := p.validateGroup(d, c, at.micros)
+	parts, err := x.group(c, at.micros)
 	if err != nil {
 		return err
 	}
@@ -58,16 +64,17 @@ func validateDone(in *Instr) error {
 	return nil
 }
 
-// validateGroup checks who takes part, for so many microbatches, and gives the size of
+// group checks who takes part, for so many microbatches, and gives the size of
 // the group.
-func (p *Plan) validateGroup(d *Device, c *Comm, micros int) (parts int, err error) {
+func (x commCheck) group(c *Comm, micros int) (parts int, err error) {
+	p := x.plan
 	p2p := c.Kind == Send || c.Kind == Recv
 	for i, name := range c.Over {
-		if p.meshIndex(name) < 0 || slices.Contains(c.Over[:i], name) {
+		if p.Mesh.index(name) < 0 || slices.Contains(c.Over[:i], name) {
 			return 0, fmt.Errorf("%s over %q, which the mesh does not have or the list has twice", c.Kind, name)
 		}
 	}
-	parts = p.Parts(c.Over)
+	parts = p.Mesh.Parts(c.Over)
 	switch {
 	case len(c.Over) == 0 && !p2p:
 		return 0, fmt.Errorf("%s over no mesh axis", c.Kind)
@@ -83,13 +90,27 @@ func (p *Plan) validateGroup(d *Device, c *Comm, micros int) (parts int, err err
 		return 0, within(CountLimit, "%d messages in a step", int64(max(c.Tag, c.Each))+1, maxTag)
 	case c.Each > 0 && c.Tag+c.Each*(micros-1) >= maxTag:
 		return 0, within(CountLimit, "%d messages in a step", int64(c.Tag+c.Each*(micros-1))+1, maxTag)
-	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
+	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Mesh.Ranks():
 		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
 	}
-	if len(c.Over) == 0 && p.HasRank(d, c.Peer) || len(c.Over) > 0 && p.meetsItself(d, c.Over, c.Peer) {
+	if len(c.Over) == 0 && p.HasRank(x.device, c.Peer) || len(c.Over) > 0 && x.meetsItself(c.Over, c.Peer) {
 		return 0, fmt.Errorf("%s of a rank with itself", c.Kind)
 	}
 	return 1, nil
+}
+
+// meetsItself says whether some rank that runs the device has coordinate peer in its group
+// over these mesh axes.
+func (x commCheck) meetsItself(over []string, peer int) bool {
+	p, d := x.plan, x.device
+	for _, name := range slices.Backward(over) {
+		size := p.Mesh[p.Mesh.index(name)].Size
+		if j := slices.Index(p.By, name); j >= 0 && d.At[j] != peer%size {
+			return false
+		}
+		peer /= size
+	}
+	return true
 }
 
 // validateKind checks the fields that only some kinds have.
@@ -200,6 +221,34 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 	return nil
 }
 
+// maxMoved bounds the buffers that one fetch or store copies, which are compared
+// with one another.
+const maxMoved = 1024
+
+// validateTransfer checks a fetch or a store: what it copies is of one type on
+// either side, and goes from or to another memory.
+func (d *Device) validateTransfer(in *Instr) error {
+	c := in.Comm
+	if len(c.Over) > 0 || c.Reduce != "" || c.DType != "" || c.Outer != 0 || c.Inner != 0 || c.DstOuter != 0 || c.DstInner != 0 ||
+		len(c.From) > 0 || c.Peer != 0 || c.Tag != 0 || c.Each != 0 || len(c.Rest) > 0 {
+		return fmt.Errorf("%s with more than what it copies", c.Kind)
+	}
+	n := len(in.Bufs) / 2
+	if n == 0 || len(in.Bufs)%2 != 0 || n > maxMoved {
+		return fmt.Errorf("%s of %d buffers", c.Kind, len(in.Bufs))
+	}
+	for i := range n {
+		src, dst := &d.Buffers[in.Bufs[i]], &d.Buffers[in.Bufs[n+i]]
+		if src.DType != dst.DType || Elems(src.Axes) != Elems(dst.Axes) {
+			return fmt.Errorf("%s of %d elements of %s to %d of %s", c.Kind, Elems(src.Axes), src.DType, Elems(dst.Axes), dst.DType)
+		}
+		if here, there := dst, src; c.Kind == Store && (src.Memory != "" || dst.Memory == "") || c.Kind == Fetch && (here.Memory != "" || there.Memory == "") {
+			return fmt.Errorf("%s from memory %q to %q", c.Kind, src.Memory, dst.Memory)
+		}
+	}
+	return nil
+}
+
 // apart checks that no buffer that a communication writes meets another of it, but
 // for a reduction in place. They are those of one instance.
 func (c *Comm) apart(sources, destinations []span) error {
@@ -233,28 +282,4 @@ func (c *Comm) apart(sources, destinations []span) error {
 		}
 	}
 	return nil
-}
-
-// spans appends what an instruction reads and writes where it is issued; its buffers are
-// known to be valid.
-func (d *Device) spans(kernels []Kernel, in *Instr, at rolled.Issue, reads, writes []span) ([]span, []span) {
-	if in.Comm == nil {
-		for j, n := range in.Bufs {
-			a := kernels[in.Kernel].Args[j]
-			if s := d.Buffers[n].span(at, a.Bytes); a.Write {
-				writes = append(writes, s)
-			} else {
-				reads = append(reads, s)
-			}
-		}
-		return reads, writes
-	}
-	sources, destinations := in.Ends()
-	for _, n := range sources {
-		reads = append(reads, d.Buffers[n].elements(at))
-	}
-	for _, n := range destinations {
-		writes = append(writes, d.Buffers[n].elements(at))
-	}
-	return reads, writes
 }

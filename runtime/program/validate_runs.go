@@ -1,67 +1,6 @@
 package program
 
-import (
-	"fmt"
-
-	"ptc/internal/rolled"
-)
-
-// maxInstances bounds the instances of a stack.
-const maxInstances = 1 << 20
-
-// maxAhead bounds the turns by which an instruction is ahead of others or behind them.
-// They may be more than the stack has instances: then the instruction is issued for all
-// of them before, or behind, all others.
-const maxAhead = 1 << 10
-
-func (s *Stack) validate() error {
-	if err := name(s.Name); err != nil {
-		return unlessLimit(err, "a stack without a name")
-	}
-	if s.Count < 1 {
-		return fmt.Errorf("stack %s of %d instances", s.Name, s.Count)
-	}
-	return within(CountLimit, "%d instances of "+s.Name, int64(s.Count), maxInstances)
-}
-
-// validateFamily checks where the instances of a buffer are, and those of microbatches,
-// of which the first is known to be in the arena.
-func (d *Device) validateFamily(b *Buffer, arena int64) error {
-	if b.Stack < 0 || b.Stack > len(d.Stacks) {
-		return fmt.Errorf("it is of stack %d of %d", b.Stack, len(d.Stacks))
-	}
-	if b.Ring != 0 || b.Step != 0 {
-		if err := d.validateRing(b, arena); err != nil {
-			return err
-		}
-	}
-	if b.MicroRing == 0 && b.MicroStep == 0 {
-		return nil
-	}
-	_, hi := b.ends()
-	switch {
-	case b.MicroRing < 2 || b.MicroRing > maxMicro:
-		return fmt.Errorf("microbatches have %d places", b.MicroRing)
-	case b.MicroStep <= 0 || b.MicroStep%Align != 0 || b.MicroStep < b.Bytes:
-		return fmt.Errorf("%d bytes of each microbatch, %d apart", b.Bytes, b.MicroStep)
-	case b.MicroStep > (arena-hi)/int64(b.MicroRing-1):
-		return fmt.Errorf("%d places from %d on, %d bytes apart, are not in the arena of %d", b.MicroRing, b.Offset, b.MicroStep, arena)
-	}
-	return nil
-}
-
-// validateRing checks where the instances of a buffer are for microbatch 0.
-func (d *Device) validateRing(b *Buffer, arena int64) error {
-	switch {
-	case b.Stack == 0 || b.Ring < 2 || b.Ring > d.Count(b.Stack):
-		return fmt.Errorf("%d instances have %d places", d.Count(b.Stack), b.Ring)
-	case b.Step == 0 || b.Step%Align != 0 || -b.Bytes < b.Step && b.Step < b.Bytes:
-		return fmt.Errorf("%d bytes of each instance, %d apart", b.Bytes, b.Step)
-	case b.Step > (arena-b.Offset-b.Bytes)/int64(b.Ring-1) || b.Step < -(b.Offset/int64(b.Ring-1)):
-		return fmt.Errorf("%d places from %d on, %d bytes apart, are not in the arena of %d", b.Ring, b.Offset, b.Step, arena)
-	}
-	return nil
-}
+import "fmt"
 
 // validateRuns checks that the runs of a program are apart from one another.
 func (d *Device) validateRuns(prog *Program) error {
@@ -129,20 +68,4 @@ func (o *Order) validateOf(in *Instr, stack int) error {
 		return fmt.Errorf("done of instruction %d, of other instances", in.Comm.Of)
 	}
 	return nil
-}
-
-// hull is where the instances of a buffer are for microbatch m; or with [once] for all
-// microbatches. Where each instance has a place of its own, it says by which step they
-// move, but of no step where microbatches have places of their own and all are asked for.
-func (d *Device) hull(b *Buffer, m int) rolled.Hull[string] {
-	all := b.all()
-	h := rolled.Hull[string]{Memory: b.Memory, Lo: all.Lo, Hi: all.Hi}
-	if m != once {
-		by := b.Spread().Of(0, m)
-		h.Lo, h.Hi = h.Lo+by, h.Hi-b.Spread().Width()+by
-	}
-	if b.Ring > 0 && b.Ring == d.Count(b.Stack) && (m != once || b.MicroRing == 0) {
-		h.Moves.Step = b.Step
-	}
-	return h
 }

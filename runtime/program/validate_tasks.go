@@ -2,12 +2,6 @@ package program
 
 import "fmt"
 
-// Limits of what is issued for microbatches.
-const (
-	maxMicro = 1 << 20 // microbatches
-	maxTurns = 1 << 22 // turns of a program
-)
-
 // validateTasks checks that the tasks of a program are all of it, one behind the other,
 // and that each has its turns: one, or one for every microbatch.
 func (p *Program) validateTasks() error {
@@ -59,25 +53,6 @@ func (o *Order) validateHeads() error {
 		if i := o.Head(j); i >= 0 && o.prog.Instrs[i].NoWait {
 			return fmt.Errorf("instruction %d does not wait, and is the first of task %s", i, o.prog.Tasks[j].Name)
 		}
-	}
-	return nil
-}
-
-// validateFirst checks which buffers the call in the first turn leaves out.
-func (in *Instr) validateFirst(at where) error {
-	f := in.First
-	if f == nil {
-		return nil
-	}
-	if at.micros == 0 || in.Comm != nil {
-		return fmt.Errorf("it has a kernel for the first turn, and calls none or is issued once")
-	}
-	last := -1
-	for _, j := range f.Without {
-		if j <= last || j >= len(in.Bufs) {
-			return fmt.Errorf("in the first turn it is without the buffers %v of %d", f.Without, len(in.Bufs))
-		}
-		last = j
 	}
 	return nil
 }

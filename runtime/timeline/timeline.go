@@ -182,7 +182,7 @@ func (s *simulation) messages(i int) [][]message {
 	for n, t := range prog.Tasks {
 		for j := t.From; j < t.To; j++ {
 			if c := prog.Instrs[j].Comm; c != nil && (c.Kind == program.Send || c.Kind == program.Recv) {
-				out[n] = append(out[n], message{c.Kind == program.Send, s.class(s.plan.PeerOf(rank, c)), c.Tag, c.Each})
+				out[n] = append(out[n], message{c.Kind == program.Send, s.class(s.plan.Mesh.PeerOf(rank, c)), c.Tag, c.Each})
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (r *run) loadParams() error {
 func (r *run) common(want, have []checkpoint.Tensor) (both, of []checkpoint.Tensor, err error) {
 	var missing, extra []string
 	both = slices.DeleteFunc(slices.Clone(want), func(t checkpoint.Tensor) bool {
-		part := r.plan.IsAdapter(t.Name)
+		part := r.plan.Adapters.Has(t.Name)
 		lacks := !contains(have, t.Name) && (r.o.InitPartial || part)
 		if lacks && !part {
 			missing = append(missing, t.Name)

@@ -95,7 +95,7 @@ func (r *run) origin(step int64, b *batch, stopped bool) (string, error) {
 		return "; run once more, every tensor of the step was finite", nil
 	}
 	on := ""
-	if r.plan.Ranks() > 1 {
+	if r.plan.Mesh.Ranks() > 1 {
 		on = fmt.Sprintf(", on rank %d", first.Rank)
 	}
 	return "; the first tensor that is not finite is " + first.String() + on, nil

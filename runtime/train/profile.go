@@ -25,7 +25,7 @@ func (r *run) openProfile() {
 	if r.o.Profile == nil {
 		return
 	}
-	n := r.plan.Ranks()
+	n := r.plan.Mesh.Ranks()
 	if r.end != nil {
 		n = 1
 	}

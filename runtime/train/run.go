@@ -220,7 +220,7 @@ func (r *run) tellStart() {
 		Name: r.plan.Name, Layout: r.plan.Layout, Target: r.plan.Target,
 		Data: r.feed.describe(), Resumed: r.resumed, Changed: r.changed.what, GoesOn: r.changed.goesOn,
 		First: r.first, Last: r.last, Seed: r.seed,
-		Devices: r.plan.Ranks(), On: onText(r.dev.m.On()), Params: count(params(r.tensors)),
+		Devices: r.plan.Mesh.Ranks(), On: onText(r.dev.m.On()), Params: count(params(r.tensors)),
 		TokensPerStep: r.plan.Stats.TokensPerStep, FlopsPerStep: r.plan.Stats.FlopsPerStep,
 		Settings: settingsOf(r.plan), Metrics: metricNames(r.plan),
 	})

@@ -39,7 +39,7 @@ func (r *run) openTrace() error {
 	}
 	r.trace = &tracer{file: file}
 	r.trace.choose(r.first, r.last, r.o.TraceSteps)
-	for rank := range r.plan.Ranks() {
+	for rank := range r.plan.Mesh.Ranks() {
 		if r.end != nil && rank > 0 {
 			break // in another process
 		}
@@ -103,7 +103,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 		}
 		switch c.Kind {
 		case program.Send:
-			sent[next(message{from: s.Rank, to: plan.PeerOf(s.Rank, c), tag: c.Tag})] = i
+			sent[next(message{from: s.Rank, to: plan.Mesh.PeerOf(s.Rank, c), tag: c.Tag})] = i
 		case program.Done:
 			if j, ok := begun[started{s.Rank, c.Of}]; ok {
 				ended[j] = i
@@ -114,7 +114,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 	clear(count)
 	for i, s := range spans {
 		if c := s.In.Comm; c != nil && c.Kind == program.Recv {
-			if j, ok := sent[next(message{from: plan.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
+			if j, ok := sent[next(message{from: plan.Mesh.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
 				if end, waits := ended[i]; waits { // it may begin before it is sent
 					i = end
 				}

@@ -34,15 +34,6 @@ func (b *Buffer) all() ranges.Span {
 	return ranges.Span{Lo: lo, Hi: hi + b.Spread().Width()}
 }
 
-// Count is how many instances a stack has, by its number; 1 for 0, of what is there
-// once.
-func (d *Device) Count(stack int) int {
-	if stack == 0 {
-		return 1
-	}
-	return d.Stacks[stack-1].Count
-}
-
 // Order is a program of a device with the order in which its instructions are issued.
 type Order struct {
 	*rolled.Program
@@ -93,6 +84,18 @@ func (o *Order) with(i, k int) bool {
 	}
 	r := o.RunOf(i)
 	return o.prog.Runs[r].Together && k != o.Runs[r].Number(0)
+}
+
+// where is what an instruction is issued for: every instance of a stack, 0 of none, and
+// every one of so many microbatches, 0 if it is issued once.
+type where struct{ stack, micros int }
+
+func (o *Order) where(i int) where {
+	w := where{stack: o.stack(i)}
+	if o.PerMicro(i) {
+		w.micros = o.Micro
+	}
+	return w
 }
 
 // of is a path or scope of instance k; of what is there once, the path itself.
