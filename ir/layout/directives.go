@@ -16,8 +16,17 @@ const Unsaid = -1
 // MaxPrefetch bounds how many blocks ahead of their use parameters are gathered.
 const MaxPrefetch = 64
 
-// Collectives are what can be forbidden or overlapped.
-var Collectives = []string{op.AllGather, op.AllReduce, op.AllToAll, op.Permute, op.ReduceScatter}
+// Collectives are the kinds that can be forbidden or overlapped: all by which devices of a program
+// exchange elements.
+var Collectives = func() []string {
+	var names []string
+	for _, d := range op.All() {
+		if d.Traits&op.Exchanges != 0 && d.Class == op.Collective {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}()
 
 // Attentions and Orders are how the positions of a sharded sequence meet in
 // attention, and how they lie; the first one of each where a rule says nothing.

@@ -3,6 +3,7 @@ package offload
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -193,7 +194,7 @@ func (u *update) has(v *ir.Value) bool {
 }
 
 func (o *optimizer) store(vs []*ir.Value) *ir.Op {
-	x := o.operation(op.Store, vs, ir.A("why", o.rule.why))
+	x := o.operation(collective.Store, vs, ir.A("why", o.rule.why))
 	x.Memory = o.rule.memory
 	return x
 }

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/units"
 	"ptc/runtime/program"
 )
@@ -36,7 +37,7 @@ type Sends struct {
 
 // sends reports whether an instruction is a communication that sends anything.
 func sends(c *program.Comm) bool {
-	return c != nil && c.Kind != program.ShardSlice && c.Kind != program.Done && !c.Moves()
+	return c != nil && c.Kind != collective.ShardSlice && c.Kind != collective.Done && !c.Moves()
 }
 
 // collectives lists what the devices communicate in a step, in the order in

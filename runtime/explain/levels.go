@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/units"
 	"ptc/runtime/program"
 )
@@ -45,7 +46,7 @@ func levelsOf(p *program.Plan) []Level {
 			all := times(c.Bytes, int64(in.times))
 			out[n].Count += in.times
 			out[n].Bytes = plus(out[n].Bytes, all)
-			out[n].Sent = plus(out[n].Sent, times(sent(c.Kind, c.Bytes, p.Mesh.Parts(c.Over)), int64(in.times)))
+			out[n].Sent = plus(out[n].Sent, times(collective.SentOf(c.Kind, c.Bytes, int64(p.Mesh.Parts(c.Over))), int64(in.times)))
 			if c.Start {
 				out[n].Started = plus(out[n].Started, all)
 			}
@@ -67,22 +68,6 @@ func within(p *program.Plan, over []string) int {
 		}
 	}
 	return most
-}
-
-// sent is what a device of n sends of a collective with a payload: of a ring, (n-1)/n of it in each of its passes (Patarasuk
-// and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009). Other kinds send their payload,
-// and a receive nothing.
-func sent(kind string, bytes int64, n int) int64 {
-	pass := bytes - bytes/int64(max(n, 1))
-	switch kind {
-	case program.AllReduce:
-		return 2 * pass
-	case program.ReduceScatter, program.AllGather:
-		return pass
-	case program.Recv:
-		return 0
-	}
-	return bytes
 }
 
 // levelTable is the communication of the device that has most of it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/units"
 	"ptc/runtime/program"
 )
@@ -35,7 +36,7 @@ func transfers(p *program.Plan) []Transfer {
 				continue
 			}
 			other := in.Bufs[0]
-			if c.Kind == program.Store {
+			if c.Kind == collective.Store {
 				other = in.Bufs[len(in.Bufs)/2]
 			}
 			why, _, _ := strings.Cut(c.Why, " (")

@@ -80,7 +80,7 @@ func checkArgs(t *testing.T, f *ir.Func, args []*tensor.Tensor) {
 // kernels are those of each class that nest's tests have.
 func kernels(t *testing.T) *ir.Module {
 	t.Helper()
-	text, err := os.ReadFile("../nest/testdata/kernels.ptir")
+	text, err := os.ReadFile("../../nest/testdata/kernels.ptir")
 	if err != nil {
 		t.Fatal(err)
 	}

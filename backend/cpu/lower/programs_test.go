@@ -17,7 +17,7 @@ import (
 // do not fit into registers store what their interpreter says.
 func TestPrograms(t *testing.T) {
 	for _, name := range []string{"attention", "softmax", "various", "bounds", "reversed"} {
-		dir := "../tile/testdata/"
+		dir := "../../tile/testdata/"
 		if name == "bounds" || name == "reversed" {
 			dir = "testdata/"
 		}

@@ -2,13 +2,20 @@ package gemm
 
 import "ptc/backend/kernel"
 
-// packLeft copies the task's tiles of the left operand over the block of K, as
+// leftPack is the packed block of the left operand, [tile][k][row], which the innermost loop
+// reads from front to back.
+type leftPack struct {
+	*kBlock
+	buf, rows, stage *kernel.Buffer // see scratch
+}
+
+// pack copies the task's tiles of the left operand over the block of K, as
 // [tile][k][row]: the micro-kernel reads it from front to back.
 //
 // A vector that is stored may reach past the rows of its step, where the next
 // step's are stored later; that of the last step reaches into the room between
 // tiles.
-func (g *gen) packLeft() {
+func (g *leftPack) pack() {
 	switch {
 	case g.inPlace:
 	case g.by == tiles:
@@ -34,50 +41,14 @@ func (g *gen) packLeft() {
 	}
 }
 
-// inLeft is where the packed block has row r of step k of tile t.
-func (g *gen) inLeft(t, k, r kernel.Index) kernel.Ref {
-	return g.left.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.leftStep())).Add(r.Mul(g.words())))
-}
-
-// narrow is the lanes of the vectors that the left operand is packed by: not many more
-// than a tile has rows, as spare ones cost stores that cross lines.
-func (p *blocking) narrow() int64 {
-	n := p.lanes
-	for n%2 == 0 && n/2 >= max(p.mr, quad) {
-		n /= 2
-	}
-	return n
-}
-
-// squares says whether vectors are transposed in registers.
-func (g *gen) squares() bool { return g.lanes >= quad && g.lanes&(g.lanes-1) == 0 }
-
-// staged says whether the rows of a tile are computed into scratch before they
-// are transposed: a prologue is then generated once, not once for each row.
-func (g *gen) staged() bool {
-	return g.Left.Unit == AlongK && !g.inPlace && g.mr > 1 && g.squares() && g.Left.Cost > 0 && g.by != tiles
-}
-
-// strip is the number of steps of K that are copied of one tile or panel before
-// the next: the rest of their cache lines, and the lines after them, are then
-// still in L1, even if all steps are in one set of it.
-const strip = 8
-
-// strips runs body for the strips [first, end) of the block of K, and in each
-// for every i in [from, to).
-func (g *gen) strips(from, to kernel.Index, body func(i, first, end kernel.Index)) {
-	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(strip), func(first kernel.Index) {
-		end := first.Plus(strip)
-		if g.K%strip != 0 {
-			end = g.lesser(end, g.depthIn(g.K))
-		}
-		g.b.For(kernel.Between(from, to), func(i kernel.Index) { body(i, first, end) })
-	})
+// place is where the packed block has row r of step k of tile t.
+func (g *leftPack) place(t, k, r kernel.Index) kernel.Ref {
+	return g.buf.At(t.Sub(g.tile0).Mul(g.slotStride()).Add(k.Mul(g.leftStep())).Add(r.Mul(g.by.words())))
 }
 
 // packAcross copies steps [first, end) of tile t by loads along M. The vectors
 // of the last tiles would end past M: they are masked, or copied one by one.
-func (g *gen) packAcross(t, first, end kernel.Index) {
+func (g *leftPack) packAcross(t, first, end kernel.Index) {
 	lanes := g.narrow()
 	vecs := ceil(g.mr, lanes)
 	row := g.row(t)
@@ -86,11 +57,11 @@ func (g *gen) packAcross(t, first, end kernel.Index) {
 		if mask != nil {
 			unroll = 1
 		}
-		g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(unroll), func(k kernel.Index) {
+		g.b.For(kernel.Between(first, end).By(g.by.step()).Unrolled(unroll), func(k kernel.Index) {
 			for v := range vecs {
 				at := g.at
 				at.M = row.Plus(v * lanes)
-				g.b.Store(g.inLeft(t, k, kernel.Int(v*lanes)), g.packed(g.Left, at, k, AlongM, int(lanes), mask))
+				g.b.Store(g.place(t, k, kernel.Int(v*lanes)), g.packed(g.Left, at, k, AlongM, int(lanes), mask, false))
 			}
 		})
 	}
@@ -105,51 +76,33 @@ func (g *gen) packAcross(t, first, end kernel.Index) {
 		last()
 		return
 	}
-	g.either(g.atLeast(row, g.M-vecs*lanes+1), last, func() { copies(nil) })
+	g.b.Either(g.b.AtLeast(row, g.M-vecs*lanes+1), last, func() { copies(nil) })
 }
 
 // packSteps copies steps [first, end) of tile t one by one.
-func (g *gen) packSteps(t, first, end kernel.Index) {
+func (g *leftPack) packSteps(t, first, end kernel.Index) {
 	row := g.row(t)
 	rows := g.row(t.Plus(1)).Sub(row)
-	g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(1), func(k kernel.Index) {
+	g.b.For(kernel.Between(first, end).By(g.by.step()).Unrolled(1), func(k kernel.Index) {
 		g.b.For(kernel.Between(kernel.Int(0), rows).Unrolled(1), func(r kernel.Index) {
 			at := g.at
 			at.M = row.Add(r)
-			g.b.Store(g.inLeft(t, k, r), g.packed(g.Left, at, k, g.Left.Unit, 1, nil))
+			g.b.Store(g.place(t, k, r), g.packed(g.Left, at, k, g.Left.Unit, 1, nil, false))
 		})
 	})
 }
 
 // packVector copies the only row of tile t by loads along K.
-func (g *gen) packVector(t kernel.Index) {
-	g.alongK(t, func(k kernel.Index, x *kernel.Value) { g.b.Store(g.inLeft(t, k, kernel.Int(0)), x) })
-}
-
-// alongK loads row m of the left operand by vectors along K and hands them to
-// store, which may be of one lane where the machine has no masks.
-func (g *gen) alongK(m kernel.Index, store func(k kernel.Index, x *kernel.Value)) {
-	whole := g.K / g.lanes * g.lanes
-	at := g.at
-	at.M = m
-	vector := func(k kernel.Index, lanes int, mask *kernel.Value) {
-		at.K = g.at.K.Add(k)
-		store(k, g.Left.Load(at, AlongK, lanes, mask))
-	}
-	if whole > 0 {
-		g.b.For(kernel.Between(kernel.Int(0), g.depthIn(whole)).By(g.lanes).Unrolled(4), func(k kernel.Index) { vector(k, g.width, nil) })
-	}
-	if whole < g.K {
-		g.inLastDepth(func() { g.tail(g.depthIn(whole), g.K-whole, vector) })
-	}
+func (g *leftPack) packVector(t kernel.Index) {
+	g.alongK(t, func(k kernel.Index, x *kernel.Value) { g.b.Store(g.place(t, k, kernel.Int(0)), x) })
 }
 
 // packSquares copies tile t by squares of as many rows as steps, loaded
 // along K and transposed in registers. A row that a tile does not have repeats
 // another.
-func (g *gen) packSquares(t kernel.Index) {
+func (g *leftPack) packSquares(t kernel.Index) {
 	row, lanes := g.row(t), g.narrow()
-	if g.staged() {
+	if g.staged(&g.Left) {
 		g.b.For(kernel.Between(kernel.Int(0), g.row(t.Plus(1)).Sub(row)), func(r kernel.Index) {
 			g.zerosBehind(r)
 			g.alongK(row.Add(r), func(k kernel.Index, x *kernel.Value) {
@@ -169,7 +122,7 @@ func (g *gen) packSquares(t kernel.Index) {
 			at := g.at
 			at.K, at.M = at.K.Add(k), row.Plus(r)
 			if r == g.mr-1 && g.wide < g.tiles {
-				at.M = g.least(at.M, g.M-1)
+				at.M = g.b.MinIndex(at.M, kernel.Int(g.M-1))
 			}
 			return g.Left.Load(at, AlongK, int(lanes), mask)
 		}
@@ -194,7 +147,7 @@ func (g *gen) packSquares(t kernel.Index) {
 
 // zerosBehind makes zeros of the steps behind the last one in staged row r, which the
 // last steps are packed with. Masked vectors have them by themselves.
-func (g *gen) zerosBehind(r kernel.Index) {
+func (g *leftPack) zerosBehind(r kernel.Index) {
 	whole := g.K / g.lanes * g.lanes
 	if g.by == multiplyAdds || g.m.Masked || whole == g.K {
 		return
@@ -206,7 +159,7 @@ func (g *gen) zerosBehind(r kernel.Index) {
 
 // square stores the first n steps of a square, from k on, of tile t, whose row r load
 // loads.
-func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Value) {
+func (g *leftPack) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Value) {
 	lanes := g.narrow()
 	var columns [][]*kernel.Value
 	for from := int64(0); from < g.mr; from += lanes {
@@ -220,9 +173,9 @@ func (g *gen) square(t, k kernel.Index, n int64, load func(r int64) *kernel.Valu
 		}
 		columns = append(columns, transpose(g.b, rows))
 	}
-	for i := int64(0); i < n; i += g.step() {
+	for i := int64(0); i < n; i += g.by.step() {
 		for q, x := range columns {
-			g.b.Store(g.inLeft(t, k.Plus(i), kernel.Int(int64(q)*lanes)), g.together(x, i))
+			g.b.Store(g.place(t, k.Plus(i), kernel.Int(int64(q)*lanes)), g.together(x, i))
 		}
 	}
 }

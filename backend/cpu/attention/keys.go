@@ -2,38 +2,37 @@ package attention
 
 import "ptc/backend/kernel"
 
-// packRows copies the rows from first to before end of all row operands.
-func (g *gen) packRows(first, end kernel.Index) {
-	for i := range g.ByRow {
-		o := &g.ByRow[i]
-		g.b.For(kernel.Between(kernel.Int(0), end.Sub(first)), func(j kernel.Index) {
-			g.loop(o.Subs, func(sub []kernel.Index, s kernel.Index) {
-				at := g.at
-				at.Row, at.Sub = first.Add(j), sub
-				to := j.Mul(g.rowStride(i)).Add(s.Mul(g.padded(o)))
-				g.columns(o, func(c kernel.Index, l Lanes) {
-					at.Col = c
-					g.b.Store(g.packed[i].At(to.Add(c)), o.Load(at, AlongCols, l))
-				})
-			})
-		})
-	}
+// keyBlock is a block of keys within a task.
+type keyBlock struct {
+	*task
+	at         At // the loops that its operands vary along
+	key0, key1 kernel.Index
 }
 
-// packKeys copies the block of keys of all key operands, in the orders they are used.
-func (g *gen) packKeys() {
+// newKeyBlock is block number n of the keys.
+func (g *task) newKeyBlock(n kernel.Index) *keyBlock {
+	from := n.Mul(g.kb)
+	to := from.Plus(g.kb)
+	if g.Keys%g.kb != 0 {
+		to = g.b.MinIndex(to, kernel.Int(g.Keys))
+	}
+	return &keyBlock{g, g.at, from, to}
+}
+
+// pack copies the block of keys of all key operands, in the orders they are used.
+func (g *keyBlock) pack() {
 	for i := range g.ByKey {
-		if g.across[i] != nil {
+		if g.mem.across[i] != nil {
 			g.packAcross(i)
 		}
-		if g.along[i] != nil {
+		if g.mem.along[i] != nil {
 			g.packAlong(i)
 		}
 	}
 }
 
 // packAlong copies keys by loads along columns.
-func (g *gen) packAlong(i int) {
+func (g *keyBlock) packAlong(i int) {
 	o := &g.ByKey[i]
 	nr := g.panelVecs(o) * g.lanes
 	g.loop(o.Subs, func(sub []kernel.Index, s kernel.Index) {
@@ -41,7 +40,7 @@ func (g *gen) packAlong(i int) {
 		whole := o.Cols / nr
 		copyTo := func(panel, key kernel.Index, v int64, at At, l Lanes) {
 			to := first.Add(panel).Mul(g.kb).Add(key.Sub(g.key0)).Mul(nr).Plus(v)
-			g.b.Store(g.along[i].At(to), o.Load(at, AlongCols, l))
+			g.b.Store(g.mem.along[i].At(to), o.Load(at, AlongCols, l))
 		}
 		each := func(body func(at At)) {
 			g.b.For(kernel.Between(g.key0, g.key1), func(k kernel.Index) {
@@ -71,18 +70,9 @@ func (g *gen) packAlong(i int) {
 	})
 }
 
-// tail is the first n of the lanes of a vector.
-func (g *gen) tail(n int64) Lanes {
-	l := Lanes{N: g.width}
-	if n < g.lanes {
-		l.Mask = g.b.TailMask(kernel.Int(n), g.width)
-	}
-	return l
-}
-
 // packAcross copies keys with lanes along them. Keys past the last repeat it: what is
 // made of them is never read.
-func (g *gen) packAcross(i int) {
+func (g *keyBlock) packAcross(i int) {
 	o := &g.ByKey[i]
 	g.loop(o.Subs, func(sub []kernel.Index, s kernel.Index) {
 		panels := g.div(g.key1.Sub(g.key0).Plus(g.nr-1), g.nr)
@@ -92,7 +82,7 @@ func (g *gen) packAcross(i int) {
 			to := p.Mul(product(o.Subs)).Add(s).Mul(o.Cols * g.nr)
 			for v := int64(0); v < g.nr; v += g.lanes {
 				at.Key = g.key0.Add(p.Mul(g.nr)).Plus(v)
-				place := func(c kernel.Index) kernel.Ref { return g.across[i].At(c.Mul(g.nr).Add(to).Plus(v)) }
+				place := func(c kernel.Index) kernel.Ref { return g.mem.across[i].At(c.Mul(g.nr).Add(to).Plus(v)) }
 				if o.Unit == AlongKeys {
 					g.copyAcross(o, at, place)
 				} else {
@@ -104,7 +94,7 @@ func (g *gen) packAcross(i int) {
 }
 
 // copyAcross copies the vector of keys at at, column by column.
-func (g *gen) copyAcross(o *Operand, at At, place func(c kernel.Index) kernel.Ref) {
+func (g *keyBlock) copyAcross(o *Operand, at At, place func(c kernel.Index) kernel.Ref) {
 	l := Lanes{N: g.width}
 	if g.Keys%g.nr != 0 {
 		l.Mask = g.b.TailMask(kernel.Int(g.Keys).Sub(at.Key), g.width)
@@ -117,12 +107,12 @@ func (g *gen) copyAcross(o *Operand, at At, place func(c kernel.Index) kernel.Re
 
 // transposed copies the same by loads along columns, in squares that are transposed in
 // registers.
-func (g *gen) transposed(o *Operand, at At, place func(c kernel.Index) kernel.Ref) {
+func (g *keyBlock) transposed(o *Operand, at At, place func(c kernel.Index) kernel.Ref) {
 	keys := make([]kernel.Index, g.lanes)
 	for i := range keys {
 		keys[i] = at.Key.Plus(int64(i))
 		if g.Keys%g.nr != 0 {
-			keys[i] = g.lesser(keys[i], kernel.Int(g.Keys-1))
+			keys[i] = g.b.MinIndex(keys[i], kernel.Int(g.Keys-1))
 		}
 	}
 	square := func(c kernel.Index, n int64) {
@@ -143,6 +133,30 @@ func (g *gen) transposed(o *Operand, at At, place func(c kernel.Index) kernel.Re
 	}
 	if whole < o.Cols {
 		square(kernel.Int(whole), o.Cols-whole)
+	}
+}
+
+// clear begins the sums by keys.
+func (g *keyBlock) clear(over Over) {
+	for i, o := range g.Outs {
+		if o.Over == over {
+			g.fill(g.mem.acc[i], 0)
+		}
+	}
+}
+
+// finish stores the sums by keys.
+func (g *keyBlock) finish(over Over) {
+	for i, o := range g.Outs {
+		if o.Over != over {
+			continue
+		}
+		width := g.rowLen(g.operand(o))
+		g.b.For(kernel.Between(g.key0, g.key1), func(k kernel.Index) {
+			at := g.at
+			at.Key = k
+			g.storeColumns(i, at, k.Sub(g.key0).Mul(width), nil)
+		})
 	}
 }
 

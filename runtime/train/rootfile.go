@@ -3,6 +3,7 @@ package train
 import (
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -28,67 +29,67 @@ const (
 	finished
 )
 
-// heart is the root's sign of life.
-type heart struct {
-	stop chan struct{}
-	end  chan error
+// rootFile is a file that the root writes.
+type rootFile struct {
+	*processes
+	stop chan struct{} // ends the root's signs of life; nil: there are none yet
+	beat chan error    // how they ended
 }
 
 // gathered begins the signs of life: the root calls it when it needs nothing
-// more of the others for the file that it writes.
-func (p *processes) gathered() {
-	if p.end == nil || !p.root() {
+// more of the others for the file.
+func (f *rootFile) gathered() {
+	if f.end == nil || !f.root() {
 		return
 	}
-	p.heart = &heart{make(chan struct{}), make(chan error, 1)}
-	go func(h *heart) {
+	f.stop, f.beat = make(chan struct{}), make(chan error, 1)
+	go func() {
 		tick := time.NewTicker(beatEvery)
 		defer tick.Stop()
 		for {
 			select {
-			case <-h.stop:
-				h.end <- nil
+			case <-f.stop:
+				f.beat <- nil
 				return
 			case <-tick.C:
-				if err := p.tell(atWork); err != nil {
-					h.end <- err
+				if err := f.tell(atWork); err != nil {
+					f.beat <- err
 					return
 				}
 			}
 		}
-	}(p.heart)
+	}()
 }
 
-// written ends what the root does for a file, with its error; the others wait for
+// written ends the root's work for the file, with its error; the others wait for
 // that.
-func (p *processes) written(err error) error {
+func (f *rootFile) written(err error) error {
 	switch {
-	case p.end == nil:
+	case f.end == nil:
 		return err
-	case !p.root() && err == nil:
-		return p.awaitRoot()
+	case !f.root() && err == nil:
+		return f.awaitRoot()
 	}
-	if h := p.heart; h != nil {
-		p.heart = nil
-		close(h.stop)
-		if e := <-h.end; err == nil {
+	if f.stop != nil {
+		close(f.stop)
+		if e := <-f.beat; err == nil {
 			err = e
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return p.tell(finished)
+	return f.tell(finished)
 }
 
 // tell says one thing to all other processes.
-func (p *processes) tell(what byte) error {
+func (f *rootFile) tell(what byte) error {
 	said := []byte{what}
-	for rank := range p.end.Mesh().Size() {
-		if rank == p.end.Rank() {
+	for rank := range f.end.Mesh().Size() {
+		if rank == f.end.Rank() {
 			continue
 		}
-		if err := p.message(comm.Op{Kind: comm.Send, Peer: rank, Src: device.Bytes(said)}); err != nil {
+		if err := f.message(comm.Op{Kind: collective.Send, Peer: rank, Src: device.Bytes(said)}); err != nil {
 			return err
 		}
 	}
@@ -96,19 +97,19 @@ func (p *processes) tell(what byte) error {
 }
 
 // awaitRoot waits until the root has finished.
-func (p *processes) awaitRoot() error {
+func (f *rootFile) awaitRoot() error {
 	heard := []byte{atWork}
 	for heard[0] != finished {
-		if err := p.message(comm.Op{Kind: comm.Recv, Peer: 0, Dst: device.Bytes(heard)}); err != nil {
+		if err := f.message(comm.Op{Kind: collective.Recv, Peer: 0, Dst: device.Bytes(heard)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *processes) message(op comm.Op) error {
+func (f *rootFile) message(op comm.Op) error {
 	op.DType, op.Inner, op.Tag, op.Label = dtype.Bool, 1, beatTag, "while rank 0 writes a file"
-	call, err := p.end.Prepare(op)
+	call, err := f.end.Prepare(op)
 	if err != nil {
 		return err
 	}
