@@ -23,12 +23,10 @@ import (
 // for that is right about the program with one block, in its types, states,
 // gradients and kernels.
 //
-// Instances of a run may overlap: an operation that is d turns ahead runs for the
-// instance that comes d turns later, so that what a block needs is on its way while
-// the one before it computes. Turn t is the operations in their order, each for
-// instance t + d of the run, where there is one; turns go on until all instances have
-// had all operations. The text keeps the order of one instance: who reads a value is
-// ahead no more than who makes it.
+// Instances of a run may overlap ([rolled.Way.Order]): an operation that is d turns ahead runs
+// for the instance that comes d turns later, so that what a block needs is on its way
+// while the one before it computes. The text keeps the order of one instance: who reads a
+// value is ahead no more than who makes it.
 
 // Stack is a repeated part: Count instances, numbered from 0.
 type Stack struct {

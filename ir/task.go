@@ -17,9 +17,7 @@ import "ptc/internal/rolled"
 // a kernel with the sum in it is one of another kernel, [Op].First.
 
 // A message of a microbatch may be received ahead: the operation that starts to receive it,
-// Ahead is 1, runs at the head of the turn before its own, so that the message is on its
-// way, or there, when its turn begins. Its `done` is in its own turn. Where there is no
-// turn before, or one of a task that runs once, it runs at the head of its own.
+// whose Ahead is 1, is posted ([rolled.Program.Heads]). Its `done` is in its own turn.
 
 // Task is a piece of the program of a device: it runs once for each microbatch, or
 // once, as what comes before and after all microbatches.

@@ -49,7 +49,8 @@ func Aheads(ops int, ahead func(i int) int) (least, most int) {
 	return least, most
 }
 
-// Order yields the operations of a run as they are issued, each with the place of its instance on the way.
+// Order yields the operations of a run as they are issued, each with the place of its instance on the way: in
+// turn t, each for instance t + ahead, if there is one, until every instance has had all of them.
 func (w Way) Order(ops int, ahead func(i int) int) iter.Seq2[int, int] {
 	return func(yield func(i, n int) bool) {
 		least, most := Aheads(ops, ahead)

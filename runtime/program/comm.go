@@ -1,5 +1,7 @@
 package program
 
+import "ptc/internal/collective"
+
 // Comm is one communication of a device, with the devices that differ from it
 // only in their coordinates on the mesh axes Over (major to minor), or with one
 // of them. Members of a group issue the same communications, with the same
@@ -51,21 +53,6 @@ type View struct {
 	Inner int64 `cbor:"2,keyasint,omitempty"`
 }
 
-// Kinds of communication.
-const (
-	AllReduce     = "all_reduce"
-	ReduceScatter = "reduce_scatter"
-	AllGather     = "all_gather"
-	AllToAll      = "all_to_all"
-	Permute       = "permute"
-	Send          = "send"
-	Recv          = "recv"
-	ShardSlice    = "shard_slice"
-	Done          = "done"
-	Fetch         = "fetch"
-	Store         = "store"
-)
-
 // MaxOpen is how many collectives of one set of mesh axes, and how many receives of
 // one stream, may be started and not done.
 const MaxOpen = 32
@@ -76,7 +63,10 @@ const InFlight = 4
 
 // Moves says whether c copies between memories of the device, with no other
 // device.
-func (c *Comm) Moves() bool { return c.Kind == Fetch || c.Kind == Store }
+func (c *Comm) Moves() bool { return collective.Of(c.Kind).Copies }
+
+// message says whether c goes from one device to another.
+func (c *Comm) message() bool { return collective.Of(c.Kind).Message }
 
 // Views are those of all tensors that c exchanges.
 func (c *Comm) Views() []View {

@@ -3,6 +3,8 @@ package program
 import (
 	"fmt"
 	"strings"
+
+	"ptc/internal/collective"
 )
 
 // Communicators are those of NCCL by which a GPU exchanges what is in its memory, where it does so: one for each
@@ -18,10 +20,10 @@ func (d *Device) Communicators(mesh Mesh) (c Communicators) {
 	for i := range d.Progs {
 		for j := range d.Progs[i].Instrs {
 			x := d.Progs[i].Instrs[j].Comm
-			if x == nil || x.Moves() || x.Kind == Done || x.Kind == ShardSlice || mesh.Parts(x.Over) < 2 {
+			if x == nil || x.Moves() || x.Kind == collective.Done || x.Kind == collective.ShardSlice || mesh.Parts(x.Over) < 2 {
 				continue
 			}
-			key, link := strings.Join(x.Over, ","), x.Kind == Send || x.Kind == Recv
+			key, link := strings.Join(x.Over, ","), x.message()
 			if link {
 				key = fmt.Sprintf("%s %d %s", x.Kind, x.Peer, key)
 			}

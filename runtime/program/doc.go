@@ -40,6 +40,6 @@
 // instructions are issued (order, expand); what of a plan contradicts the rest of it
 // (validate_*, hazards, meetings); and the codec, which holds plans to that.
 //
-// Imports internal/dtype, internal/formula, internal/openpath, internal/progress, internal/ranges,
+// Imports internal/collective, internal/dtype, internal/formula, internal/openpath, internal/progress, internal/ranges,
 // internal/regular, internal/rolled.
 package program

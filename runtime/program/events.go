@@ -1,6 +1,10 @@
 package program
 
-import "slices"
+import (
+	"slices"
+
+	"ptc/internal/collective"
+)
 
 // part is what a program of a device does among devices. Instructions that wait for
 // no other device are left out, so that a run of them costs nothing. What a task does is
@@ -57,7 +61,7 @@ func eventsOf(o *Order, task int, matters func(prog *Program, i int) bool) (even
 		x := event{instr: i, instance: k}
 		if c := o.prog.Instrs[i].Comm; c.Start {
 			started[x] = len(events)
-		} else if c.Kind == Done {
+		} else if c.Kind == collective.Done {
 			x.of = started[event{instr: c.Of, instance: k}]
 		}
 		events = append(events, x)

@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 
+	"ptc/internal/collective"
 	"ptc/internal/rolled"
 )
 
@@ -67,7 +68,7 @@ func (d *Device) expandable() error {
 	}
 	for i := range d.Progs {
 		p := &d.Progs[i]
-		if err := total("instructions", len(p.Instrs), d.Order(p).Times); err != nil {
+		if err := within(CountLimit, "%d instructions of all instances", int64(d.Order(p).Issued()), maxIssued); err != nil {
 			return fmt.Errorf("program %s: %w", p.Name, err)
 		}
 	}
@@ -243,7 +244,7 @@ func (x *expansion) instr(in *Instr, i rolled.Issue, at *issued) Instr {
 		return out
 	}
 	c := *in.Comm
-	if out.Comm = &c; c.Kind == Done {
+	if out.Comm = &c; c.Kind == collective.Done {
 		i.Op = c.Of
 		c.Of = at.of(i)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/ranges"
 	"ptc/internal/rolled"
 )
@@ -32,7 +33,7 @@ type flight struct {
 // is under way, and takes it up or ends one.
 func (f *flights) pass(at rolled.Issue, in *Instr, reads, writes []span) error {
 	c := in.Comm
-	if c != nil && c.Kind == Done {
+	if c != nil && c.Kind == collective.Done {
 		at.Op = c.Of
 		return f.land(at)
 	}
@@ -42,7 +43,7 @@ func (f *flights) pass(at rolled.Issue, in *Instr, reads, writes []span) error {
 	if c == nil || !c.Start {
 		return nil
 	}
-	x := flight{at: at, over: strings.Join(c.Over, " "), counted: c.Kind != Recv, sends: slices.Clone(reads), into: slices.Clone(writes)}
+	x := flight{at: at, over: strings.Join(c.Over, " "), counted: c.Kind != collective.Recv, sends: slices.Clone(reads), into: slices.Clone(writes)}
 	f.open = append(f.open, x)
 	if f.axes == nil {
 		f.axes, f.sent, f.got = map[string]int{}, map[string]*ranges.Map[int]{}, map[string]*ranges.Map[int]{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/internal/rolled"
 )
 
@@ -187,7 +188,7 @@ func (h *hazards) few(r *rolled.Run) (few, part int) {
 		waits = waits || !in.NoWait && !h.order.prog.Runs[h.order.RunOf(i)].Together
 		if c := in.Comm; c != nil && c.Start {
 			starts[i] = true
-		} else if c != nil && c.Kind == Done {
+		} else if c != nil && c.Kind == collective.Done {
 			if c.Of < r.From || c.Of >= r.To {
 				return r.Count, 0
 			}

@@ -1,6 +1,10 @@
 package program
 
-import "slices"
+import (
+	"slices"
+
+	"ptc/internal/collective"
+)
 
 // Program is a list of instructions, captured once and replayed: issued as they stand
 // or, of a pipeline, task by task in the order of turns.
@@ -13,20 +17,9 @@ type Program struct {
 	Micro  int     `cbor:"6,keyasint,omitempty"` // how many microbatches tasks are for
 }
 
-// What a pipeline does for each microbatch is there once as well. The instructions of a
-// device are cut into tasks (forward, backward; what comes before and after), and the
-// schedule is a table of turns: which task is issued next, and for which microbatch.
-//
-// The first instruction of a turn waits for all before it, and nothing is under way
-// between turns but messages that are received ahead. So what is true of a task for one
-// microbatch is true of it in every turn in which its buffers are as far from one another.
-//
-// A receive may be posted: it is begun at the head of the turn before its own, so that
-// the message is on its way, or there, when its own begins, in which it is waited for
-// ([rolled.Program.Heads]). Posted receives stand first in their task, which is one of
-// microbatches.
-
-// Task says that the instructions [From, To) are issued for every microbatch, or once.
+// Task says that the instructions [From, To) are issued for every microbatch, or once: see
+// package rolled. The first instruction of a turn waits for all before it. Posted receives
+// stand first in their task.
 type Task struct {
 	Name string `cbor:"1,keyasint,omitempty"` // for reading: "forward"
 	From int    `cbor:"2,keyasint,omitempty"` // where the task before ends
@@ -49,13 +42,8 @@ type Stack struct {
 }
 
 // Run says that the instructions [From, To) are issued for every instance of a
-// stack, one instance after the other. What they have of every instance (a buffer,
+// stack, in the order of package rolled. What they have of every instance (a buffer,
 // the number in a scope) is then that instance's.
-//
-// In turn t each is issued, in their order, for the instance that comes as number
-// t + Ahead in the run, where there is one; turns go on until every instance has
-// had all of them. So of two blocks the second can fetch its parameters while the
-// first computes.
 type Run struct {
 	Stack int  `cbor:"1,keyasint,omitempty"` // number in Device.Stacks, from 1
 	From  int  `cbor:"2,keyasint,omitempty"`
@@ -122,13 +110,13 @@ func (in *Instr) In(first bool) *Instr {
 // posted reports whether an instruction that is outside of runs is begun in the turn
 // before its own.
 func (in *Instr) posted() bool {
-	return in.Ahead == 1 && in.Comm != nil && in.Comm.Kind == Recv && in.Comm.Start
+	return in.Ahead == 1 && in.Comm != nil && in.Comm.Kind == collective.Recv && in.Comm.Start
 }
 
 // Ends are the buffers that a communication reads, and those that it writes.
 func (in *Instr) Ends() (sources, destinations []int) {
 	first := len(in.Bufs) / 2
-	if in.Comm.Kind == Send {
+	if in.Comm.Kind == collective.Send {
 		first = 1
 	}
 	return in.Bufs[:first], in.Bufs[first:]

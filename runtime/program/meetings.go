@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/progress"
 	"ptc/internal/rolled"
 )
@@ -40,7 +41,7 @@ func validateMeetings(p *Plan) error {
 // messages says whether a program sends or receives any.
 func messages(prog *Program) bool {
 	for i := range prog.Instrs {
-		if c := prog.Instrs[i].Comm; c != nil && (c.Kind == Send || c.Kind == Recv) {
+		if c := prog.Instrs[i].Comm; c != nil && c.message() {
 			return true
 		}
 	}
@@ -56,7 +57,7 @@ func (p *Plan) Streams() int {
 	for i := range p.Devices {
 		for j := range p.Devices[i].Progs {
 			for _, in := range p.Devices[i].Progs[j].Instrs {
-				if c := in.Comm; c != nil && (c.Kind == Send || c.Kind == Recv) {
+				if c := in.Comm; c != nil && c.message() {
 					classes = max(classes, c.Each, c.Tag+1-c.Each)
 				}
 			}
@@ -125,7 +126,7 @@ func explain(r *rehearsal, f *progress.Fault) error {
 	for _, at := range f.At {
 		own := r.parts[at.Process]
 		turn, x, in := own.event(at.Step)
-		if in.Comm.Kind == Done {
+		if in.Comm.Kind == collective.Done {
 			_, x, in = own.event(own.at(turn, x.of))
 		}
 		by := rolled.Issue{Op: x.instr, Instance: x.instance, Micro: once}

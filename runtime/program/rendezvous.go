@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/progress"
 )
 
@@ -64,17 +65,17 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 		return progress.Step{}, false
 	}
 	c, of := in.Comm, 0
-	if c.Kind == Done {
+	if c.Kind == collective.Done {
 		of = own.at(turn, at.of)
-		if c = own.order.prog.Instrs[c.Of].Comm; c.Kind != Recv {
+		if c = own.order.prog.Instrs[c.Of].Comm; c.Kind != collective.Recv {
 			return progress.Step{Kind: progress.Wait, Of: of}, true
 		}
 	}
 	x := r.end(rank, c)
-	if x.Of = of; in.Comm.Kind == Done {
+	if x.Of = of; in.Comm.Kind == collective.Done {
 		x.Kind = progress.Take
 	}
-	if c.Kind == Send || c.Kind == Recv {
+	if c.message() {
 		tag := c.Tag + c.Each*own.order.Turns[turn].Micro
 		if x.Channel.Tag = tag; r.streams > 0 {
 			x.Channel.Tag, x.What = tag%r.streams, fmt.Sprintf("%s, tag %d", content(c), tag)
@@ -92,9 +93,9 @@ func (r *rehearsal) end(rank int, c *Comm) progress.Step {
 		return x
 	}
 	switch c.Kind {
-	case Send:
+	case collective.Send:
 		x = progress.Step{Kind: progress.Send, Channel: progress.Channel{From: rank, To: r.mesh.PeerOf(rank, c)}, What: content(c)}
-	case Recv:
+	case collective.Recv:
 		x = progress.Step{Kind: progress.Receive, Channel: progress.Channel{From: r.mesh.PeerOf(rank, c), To: rank}, What: content(c)}
 		if c.Start {
 			x.Kind = progress.Post
@@ -136,11 +137,11 @@ func signature(in *Instr, k int) string {
 		fmt.Fprintf(&b, ", [%d, %d]", v.Outer, v.Inner)
 	}
 	switch {
-	case c.Kind == AllToAll:
+	case c.Kind == collective.AllToAll:
 		fmt.Fprintf(&b, " to [%d, %d]", c.DstOuter, c.DstInner)
-	case c.Kind == Permute:
+	case c.Kind == collective.Permute:
 		fmt.Fprintf(&b, " from %v", c.From)
-	case c.Kind == Send || c.Kind == Recv:
+	case c.message():
 		fmt.Fprintf(&b, " with %d, tag %d", c.Peer, c.Tag)
 	}
 	if in.Scope != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/openpath"
 )
 
@@ -68,7 +69,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 		case k == 0:
 			b := pick()
 			in.NoWait, in.Bufs = false, []int{b, b}
-			in.Comm = &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 16, Bytes: 64}
+			in.Comm = &Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 16, Bytes: 64}
 			if *of < 0 {
 				in.Comm.Start, *of = true, len(prog.Instrs)
 			}
@@ -76,7 +77,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 			if start := prog.Instrs[*of].Ahead; in.Ahead > start {
 				in.Ahead = start
 			}
-			in.NoWait, in.Comm, *of = false, &Comm{Kind: Done, Of: *of}, -1
+			in.NoWait, in.Comm, *of = false, &Comm{Kind: collective.Done, Of: *of}, -1
 		case k == 2:
 			in.Kernel, in.Bufs = 1, []int{pick()}
 		default:
@@ -95,7 +96,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 			emit(stack, shift*(1+r.Intn(9)/8*3)+max(0, r.Intn(6)-4), &of)
 		}
 		if of >= 0 {
-			prog.Instrs = append(prog.Instrs, Instr{Ahead: min(prog.Instrs[of].Ahead, shift), Comm: &Comm{Kind: Done, Of: of}})
+			prog.Instrs = append(prog.Instrs, Instr{Ahead: min(prog.Instrs[of].Ahead, shift), Comm: &Comm{Kind: collective.Done, Of: of}})
 		}
 		if len(prog.Instrs) > from {
 			one := r.Intn(3) == 0
@@ -107,7 +108,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 		}
 	}
 	if free >= 0 {
-		prog.Instrs = append(prog.Instrs, Instr{Comm: &Comm{Kind: Done, Of: free}})
+		prog.Instrs = append(prog.Instrs, Instr{Comm: &Comm{Kind: collective.Done, Of: free}})
 	}
 	d.Progs = []Program{prog}
 	p.Devices = []Device{d}
@@ -322,7 +323,7 @@ func TestValidateRuns(t *testing.T) {
 		{"ahead outside", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Ahead = 1 }, "1 turns ahead"},
 		{"outside of its run", run(func(p *Program) { p.Runs = nil; p.Instrs[0].Ahead = 0 }), "of every instance of another stack"},
 		{"done of outside", run(func(p *Program) {
-			p.Instrs = append(p.Instrs, Instr{Comm: &Comm{Kind: Done, Of: 1}})
+			p.Instrs = append(p.Instrs, Instr{Comm: &Comm{Kind: collective.Done, Of: 1}})
 		}), "of other instances"},
 		{"done before it is started", run(func(p *Program) { p.Instrs[3].Ahead = 1 }), "not under way"},
 		{"started for all", run(func(p *Program) { p.Instrs[1].Ahead = 2 }), "under way, uses"},
@@ -411,7 +412,7 @@ func TestPaths(t *testing.T) {
 // TestMeetingsOfRuns: what a run has among devices meets what the other one has written
 // out, in the order of the run.
 func TestMeetingsOfRuns(t *testing.T) {
-	send, recv, sum := Comm{Kind: Send}, Comm{Kind: Recv}, Comm{Kind: AllReduce}
+	send, recv, sum := Comm{Kind: collective.Send}, Comm{Kind: collective.Recv}, Comm{Kind: collective.AllReduce}
 	for _, c := range []struct {
 		name   string
 		first  Comm

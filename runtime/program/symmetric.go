@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/progress"
 )
 
@@ -53,7 +54,7 @@ const maxRehearsed = 1 << 20
 func messagesAlong(devices []Device, prog int, axis string) bool {
 	for i := range devices {
 		for _, in := range devices[i].Progs[prog].Instrs {
-			if c := in.Comm; c != nil && (c.Kind == Send || c.Kind == Recv) && (len(c.Over) == 0 || slices.Contains(c.Over, axis)) {
+			if c := in.Comm; c != nil && c.message() && (len(c.Over) == 0 || slices.Contains(c.Over, axis)) {
 				return true
 			}
 		}
@@ -101,11 +102,11 @@ func (q *quotient) members(g progress.Group) (out []int) {
 func (q *quotient) matters(prog *Program, i int) bool {
 	c := prog.Instrs[i].Comm
 	switch {
-	case c == nil || c.Kind == ShardSlice || c.Moves():
+	case c == nil || c.Kind == collective.ShardSlice || c.Moves():
 		return false
-	case c.Kind == Done:
+	case c.Kind == collective.Done:
 		return q.matters(prog, c.Of)
-	case c.Kind == Send || c.Kind == Recv:
+	case c.message():
 		return true
 	}
 	return q.size(c.Over) > 1

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ptc/internal/collective"
 )
 
 // TestExpandedTurns: the turns of the sample's tasks one after the other, each with the
@@ -226,12 +228,12 @@ func pipelined(stages, micro int) *Plan {
 		}
 		forward, backward := []Instr{{Bufs: []int{0, 4}}}, []Instr{{Bufs: []int{4, 2}}, {Kernel: 1, Bufs: []int{3, 2, 3}, First: &First{Without: []int{0}}}}
 		if s > 0 {
-			forward = append([]Instr{{Bufs: []int{0}, Comm: message(Recv, s-1, s)}}, forward...)
-			backward = append(backward, Instr{Bufs: []int{2}, Comm: message(Send, s-1, stages+s)})
+			forward = append([]Instr{{Bufs: []int{0}, Comm: message(collective.Recv, s-1, s)}}, forward...)
+			backward = append(backward, Instr{Bufs: []int{2}, Comm: message(collective.Send, s-1, stages+s)})
 		}
 		if s < stages-1 {
-			forward = append(forward, Instr{Bufs: []int{4}, Comm: message(Send, s+1, s+1)})
-			backward = append([]Instr{{Bufs: []int{1}, Comm: message(Recv, s+1, stages+s+1)}}, backward...)
+			forward = append(forward, Instr{Bufs: []int{4}, Comm: message(collective.Send, s+1, s+1)})
+			backward = append([]Instr{{Bufs: []int{1}, Comm: message(collective.Recv, s+1, stages+s+1)}}, backward...)
 		}
 		cut("forward", forward...)
 		cut("backward", backward...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/internal/ranges"
 )
@@ -26,7 +27,7 @@ type commCheck struct {
 func (x commCheck) check(in *Instr, at where) error {
 	d := x.device
 	c := in.Comm
-	if c.Kind == Done {
+	if c.Kind == collective.Done {
 		return validateDone(in)
 	}
 	switch {
@@ -68,7 +69,7 @@ func validateDone(in *Instr) error {
 // the group.
 func (x commCheck) group(c *Comm, micros int) (parts int, err error) {
 	p := x.plan
-	p2p := c.Kind == Send || c.Kind == Recv
+	p2p := c.message()
 	for i, name := range c.Over {
 		if p.Mesh.index(name) < 0 || slices.Contains(c.Over[:i], name) {
 			return 0, fmt.Errorf("%s over %q, which the mesh does not have or the list has twice", c.Kind, name)
@@ -78,7 +79,7 @@ func (x commCheck) group(c *Comm, micros int) (parts int, err error) {
 	switch {
 	case len(c.Over) == 0 && !p2p:
 		return 0, fmt.Errorf("%s over no mesh axis", c.Kind)
-	case c.Kind == Send && c.Start:
+	case c.Kind == collective.Send && c.Start:
 		return 0, fmt.Errorf("%s that is started apart", c.Kind)
 	case !p2p && (c.Peer != 0 || c.Tag != 0 || c.Each != 0):
 		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)
@@ -115,28 +116,25 @@ func (x commCheck) meetsItself(over []string, peer int) bool {
 
 // validateKind checks the fields that only some kinds have.
 func (c *Comm) validateKind(parts int) error {
-	reduces := c.Kind == AllReduce || c.Kind == ReduceScatter
-	switch c.Kind {
-	case AllReduce, ReduceScatter, AllGather, AllToAll, Permute, Send, Recv, ShardSlice:
-	default:
-		return fmt.Errorf("there is no communication %q", c.Kind)
-	}
+	spec := collective.Of(c.Kind)
 	switch {
+	case spec.Kind == "" || c.Kind == collective.Broadcast || c.Kind == collective.Barrier:
+		return fmt.Errorf("there is no communication %q", c.Kind)
 	case DTypeSize(c.DType) == 0:
 		return fmt.Errorf("%s of unknown dtype %q", c.Kind, c.DType)
 	case len(c.Rest) > maxTogether:
 		return within(CountLimit, "%d tensors that are exchanged together", int64(1+len(c.Rest)), 1+maxTogether)
-	case len(c.Rest) > 0 && !reduces && c.Kind != AllGather:
+	case len(c.Rest) > 0 && !spec.Several:
 		return fmt.Errorf("%s of several tensors", c.Kind)
-	case c.Start && c.Kind == ShardSlice:
+	case c.Start && c.Kind == collective.ShardSlice:
 		return fmt.Errorf("%s that is started apart", c.Kind)
-	case reduces && c.Reduce != "sum" && c.Reduce != "max", !reduces && c.Reduce != "":
+	case spec.Reduces && !collective.Reduction(c.Reduce).Known(), !spec.Reduces && c.Reduce != "":
 		return fmt.Errorf("%s by %q", c.Kind, c.Reduce)
-	case c.Reduce == "sum" && c.DType == dtype.Bool.String():
+	case c.Reduce == collective.Sum && c.DType == dtype.Bool.String():
 		return fmt.Errorf("%s of bool by sum", c.Kind)
-	case c.Kind != Permute && len(c.From) > 0:
+	case c.Kind != collective.Permute && len(c.From) > 0:
 		return fmt.Errorf("%s with sources", c.Kind)
-	case c.Kind != Permute:
+	case c.Kind != collective.Permute:
 		return nil
 	case len(c.From) != parts:
 		return fmt.Errorf("permute with %d sources for %d devices", len(c.From), parts)
@@ -165,7 +163,7 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 		}
 		total += v.Outer * v.Inner
 	}
-	if c.Kind == AllToAll {
+	if c.Kind == collective.AllToAll {
 		one := c.Outer * c.Inner
 		if c.DstOuter < 1 || c.DstInner < 1 || c.DstOuter > one || c.DstInner != one/c.DstOuter || one%c.DstOuter != 0 {
 			return fmt.Errorf("all_to_all of [%d, %d, %d] elements to [%d, %d, %d]", c.Outer, parts, c.Inner, c.DstOuter, parts, c.DstInner)
@@ -173,37 +171,20 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 	} else if c.DstOuter != 0 || c.DstInner != 0 {
 		return fmt.Errorf("%s with a view of its destination", c.Kind)
 	}
+	source, destination := collective.Of(c.Kind).Slices(parts)
 	var want []int64
 	for _, v := range views {
-		want = append(want, v.Outer*v.Inner*factor(c.Kind, parts, true))
+		want = append(want, v.Outer*v.Inner*source)
 	}
 	for _, v := range views {
-		if c.Kind != Send && c.Kind != Recv {
-			want = append(want, v.Outer*v.Inner*factor(c.Kind, parts, false))
+		if !c.message() {
+			want = append(want, v.Outer*v.Inner*destination)
 		}
 	}
 	if len(in.Bufs) != len(want) {
 		return fmt.Errorf("%s has %d buffers instead of %d", c.Kind, len(in.Bufs), len(want))
 	}
 	return d.validatePlaces(in, want)
-}
-
-// factor is by how much the source, or the destination, is larger than a
-// device's slice.
-func factor(kind string, parts int64, source bool) int64 {
-	switch kind {
-	case AllToAll:
-		return parts
-	case ReduceScatter, ShardSlice:
-		if source {
-			return parts
-		}
-	case AllGather:
-		if !source {
-			return parts
-		}
-	}
-	return 1
 }
 
 // validatePlaces checks the buffers of a communication: their elements and memory.
@@ -242,7 +223,7 @@ func (d *Device) validateTransfer(in *Instr) error {
 		if src.DType != dst.DType || Elems(src.Axes) != Elems(dst.Axes) {
 			return fmt.Errorf("%s of %d elements of %s to %d of %s", c.Kind, Elems(src.Axes), src.DType, Elems(dst.Axes), dst.DType)
 		}
-		if here, there := dst, src; c.Kind == Store && (src.Memory != "" || dst.Memory == "") || c.Kind == Fetch && (here.Memory != "" || there.Memory == "") {
+		if here, there := dst, src; c.Kind == collective.Store && (src.Memory != "" || dst.Memory == "") || c.Kind == collective.Fetch && (here.Memory != "" || there.Memory == "") {
 			return fmt.Errorf("%s from memory %q to %q", c.Kind, src.Memory, dst.Memory)
 		}
 	}
@@ -252,7 +233,7 @@ func (d *Device) validateTransfer(in *Instr) error {
 // apart checks that no buffer that a communication writes meets another of it, but
 // for a reduction in place. They are those of one instance.
 func (c *Comm) apart(sources, destinations []span) error {
-	if c.Kind == Send || c.Kind == Recv || c.Kind == Done {
+	if c.message() || c.Kind == collective.Done {
 		return nil
 	}
 	if c.Moves() {
@@ -275,7 +256,7 @@ func (c *Comm) apart(sources, destinations []span) error {
 		found = index.Meeting(all[i], found[:0])
 		for _, j := range found {
 			s := place[j]
-			inPlace := c.Kind == AllReduce && j == i-n && s == place[i]
+			inPlace := c.Kind == collective.AllReduce && j == i-n && s == place[i]
 			if j != i && !inPlace {
 				return fmt.Errorf("%s has its source and destination in the same bytes, from %d on", c.Kind, max(place[i].lo, s.lo))
 			}
