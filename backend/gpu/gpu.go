@@ -16,6 +16,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/targetinfo"
 	"ptc/runtime/program"
 )
 
@@ -43,18 +44,15 @@ func resolve(name string) (backend.Target, error) {
 
 type gpu struct{ target.Target }
 
-func (g *gpu) Name() string               { return g.Target.Name }
-func (g *gpu) Exact() bool                { return false }
-func (g *gpu) Attention() bool            { return true }
-func (g *gpu) Disk() bool                 { return false } // runtime/cuda copies from and to pinned memory
-func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
-
-// Rows are multiples of what a tensor map and the longest access need, and had best be whole lines of the caches, of
-// which a copy of a tile then takes no more than it has.
-func (g *gpu) Rows() (least, best int) { return 16, 128 }
-
-// Block is that of products with work for most multiprocessors (package nest).
-func (g *gpu) Block() int64 { return 128 }
+func (g *gpu) Info() targetinfo.Info {
+	return targetinfo.Info{
+		Name: g.Name, Chunk: targetinfo.Chunks(8192),
+		Block: 128, // of products with work for most multiprocessors
+		// A tensor map and the longest access need 16. Of full cache lines, a copy of a tile reads no more than it takes.
+		Rows: targetinfo.Rows{Least: 16, Best: 128},
+		Disk: false, // runtime/cuda copies from and to pinned memory
+	}
+}
 
 // Parts is one: how many would be worth it was not measured on a GPU.
 func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }

@@ -71,7 +71,7 @@ var layers = map[string][]string{
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/keymap":     {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/collective", "internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/rolled", "internal/wide", "ir"},
+	"passes":          {"internal/collective", "internal/units", "internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/rolled", "internal/wide", "ir"},
 	"passes/passtest": {"internal/collective", "internal/diag", "internal/golden", "ir", "passes"},
 
 	"backend": {"internal/collective", "internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/rolled", "internal/amx", "ir", "runtime/program"},
