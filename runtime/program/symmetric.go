@@ -8,12 +8,11 @@ import (
 	"ptc/internal/progress"
 )
 
-// quotient is the ranks that are run for all of a mesh: one of those along each axis along
-// which all devices do the same. They run one program, and messages stay at one
-// coordinate. Whatever one of them can do then,
-// those next to it can, so that it goes for all of them: a collective along the
-// axis meets as soon as it is issued. Of a pipeline's thousands of devices this
-// leaves one for each stage.
+// quotient is the ranks that are run for all of a mesh: one along each axis along which all
+// devices do the same. They run one program, and messages stay at one coordinate. What one
+// of them can do, its neighbours can do as well, so one goes for all: a collective along
+// the axis meets as soon as it is issued. Of a pipeline's thousands of devices this leaves
+// one for each stage.
 type quotient struct {
 	mesh  Mesh
 	whole []bool // by mesh axis: all along it are run as one
