@@ -30,9 +30,9 @@ func (m *memories) moves(in *program.Instr) (out []transfer) {
 func (m *memories) ownPart(in *program.Instr) []transfer {
 	c := in.Comm
 	piece := c.Inner * int64(program.DTypeSize(c.DType))
-	every := piece * int64(m.r.Plan.Parts(c.Over))
+	every := piece * int64(m.r.Plan.Mesh.Parts(c.Over))
 	src, dst := m.end(in.Bufs[0]), m.end(in.Bufs[1])
-	src.skip(piece * int64(m.r.Plan.CoordinateOver(m.r.Rank, c.Over)))
+	src.skip(piece * int64(m.r.Plan.Mesh.CoordinateOver(m.r.Rank, c.Over)))
 	return rows(dst, src, device.Rows{Width: piece, Height: c.Outer, DstEvery: piece, SrcEvery: every})
 }
 

@@ -68,7 +68,7 @@ func (m *memories) newArena(n int64, s *streams) error {
 // roomBeside says where what is left in addition to the arena may not do for communicators. What these take nobody
 // knows before.
 func (m *memories) roomBeside() error {
-	least, most := m.r.Plan.CommunicatorsOf(m.r.Device).Bytes()
+	least, most := m.r.Device.Communicators(m.r.Plan.Mesh).Bytes()
 	left, _, err := m.drv.memInfo()
 	if err == nil && left < least {
 		m.warn(fmt.Sprintf("outside its arena GPU %d (%s) has %s free, and communicators of NCCL are estimated to take %s to %s",

@@ -66,7 +66,7 @@ type box struct {
 // boxOf is what a device has of a buffer.
 func boxOf(plan *program.Plan, d *logical, b *program.Buffer) box {
 	x := box{rank: d.rank, elem: program.DTypeSize(b.DType)}
-	x.lo, x.hi = plan.Box(d.rank, b.Axes)
+	x.lo, x.hi = plan.Mesh.Box(d.rank, b.Axes)
 	for _, a := range b.Axes {
 		x.shape = append(x.shape, a.Global)
 	}

@@ -91,7 +91,7 @@ func (n *numbers) origin(step int64, b *batch, stopped bool) (string, error) {
 		return "; run once more, every tensor of the step was finite", nil
 	}
 	on := ""
-	if n.plan.Ranks() > 1 {
+	if n.plan.Mesh.Ranks() > 1 {
 		on = fmt.Sprintf(", on rank %d", first.Rank)
 	}
 	return "; the first tensor that is not finite is " + first.String() + on, nil

@@ -27,7 +27,7 @@ func openProfile(j *job, dev *devices, first, last int64) *profiler {
 	if j.o.Profile == nil {
 		return nil
 	}
-	n := j.plan.Ranks()
+	n := j.plan.Mesh.Ranks()
 	if j.procs.end != nil {
 		n = 1
 	}

@@ -111,14 +111,14 @@ func divide(plan *program.Plan, tensors []checkpoint.Tensor) *checkpoint.Divisio
 			holders[t.Path] = append(holders[t.Path], holder{i, t.Buffer})
 		}
 	}
-	return checkpoint.Divide(tensors, plan.Ranks(), func(tensor int) []checkpoint.Box {
+	return checkpoint.Divide(tensors, plan.Mesh.Ranks(), func(tensor int) []checkpoint.Box {
 		var boxes []checkpoint.Box
 		at := map[string]int{} // boxes by where they begin
 		var key []byte
 		for _, h := range holders[tensors[tensor].Name] {
 			d := &plan.Devices[h.device]
 			for _, rank := range plan.RanksOf(d) {
-				lo, hi := plan.Box(rank, d.Buffers[h.buffer].Axes)
+				lo, hi := plan.Mesh.Box(rank, d.Buffers[h.buffer].Axes)
 				key = key[:0]
 				for _, x := range lo {
 					key = binary.AppendVarint(key, int64(x))

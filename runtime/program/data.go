@@ -6,6 +6,30 @@ import (
 	"slices"
 )
 
+// Data describes where batches come from.
+type Data struct {
+	Kind    string `cbor:"1,keyasint,omitempty"` // text, synthetic; empty where the model takes no data
+	Options []KV   `cbor:"2,keyasint,omitempty"` // a key may repeat; the empty key is the positional argument
+	Steps   int64  `cbor:"3,keyasint,omitempty"` // how long training is meant to be, from the source; 0 if it does not say
+	// EvalEvery is the number of steps between validations; 0: only at the end.
+	EvalEvery int64 `cbor:"4,keyasint,omitempty"`
+	// Averages says how validation averages the loss and the metrics over batches: the loss
+	// first. A plan of an earlier version has none.
+	Averages []Average `cbor:"5,keyasint,omitempty"`
+	// Epochs is how often training is meant to go through the data, where Steps is 0.
+	Epochs int64 `cbor:"6,keyasint,omitempty"`
+	Stop   *Stop `cbor:"7,keyasint,omitempty"` // nil: after the last step
+}
+
+// Stop says that training ends after Patience validations in a row in which nothing was
+// better, by more than Least, than the best so far.
+type Stop struct {
+	On       string  `cbor:"1,keyasint,omitempty"` // the metric; empty for the loss
+	Most     bool    `cbor:"2,keyasint,omitempty"` // more is better
+	Patience int64   `cbor:"3,keyasint,omitempty"`
+	Least    float64 `cbor:"4,keyasint,omitempty"`
+}
+
 // Average says how a scalar of the program eval is averaged over batches: as a sum of
 // quotients of what its terms sum up.
 type Average struct {
@@ -32,15 +56,15 @@ type AverageTerm struct {
 	Related string `cbor:"6,keyasint,omitempty"`
 }
 
-// validateAverages checks that the program eval has what is averaged.
-func (p *Plan) validateAverages() error {
-	list := p.Data.Averages
+// validate checks that the program eval has what is averaged.
+func (x *Data) validate(devices []Device) error {
+	list := x.Averages
 	if err := counts(map[string]int{"averages": len(list)}); err != nil {
 		return err
 	}
 	stats := map[string]bool{}
-	for i := range p.Devices {
-		for _, x := range p.Devices[i].Ports {
+	for i := range devices {
+		for _, x := range devices[i].Ports {
 			if x.Program == "eval" && x.Role == RoleStat {
 				stats[x.Path] = true
 			}
@@ -69,22 +93,22 @@ func (p *Plan) validateAverages() error {
 			}
 		}
 	}
-	return p.validateStop()
+	return x.validateStop()
 }
 
 // validateStop checks that what ends training early is averaged.
-func (p *Plan) validateStop() error {
-	if p.Data.Epochs < 0 {
-		return fmt.Errorf("training of %d epochs", p.Data.Epochs)
+func (x *Data) validateStop() error {
+	if x.Epochs < 0 {
+		return fmt.Errorf("training of %d epochs", x.Epochs)
 	}
-	s := p.Data.Stop
+	s := x.Stop
 	if s == nil {
 		return nil
 	}
 	if s.Patience < 1 || !(s.Least >= 0) || math.IsInf(s.Least, 0) {
 		return fmt.Errorf("training ends after %d validations that are not better by %g", s.Patience, s.Least)
 	}
-	if s.On != "" && !slices.ContainsFunc(p.Data.Averages, func(a Average) bool { return a.Name == s.On }) {
+	if s.On != "" && !slices.ContainsFunc(x.Averages, func(a Average) bool { return a.Name == s.On }) {
 		return fmt.Errorf("training ends by the metric %q, which there is not", s.On)
 	}
 	return nil
