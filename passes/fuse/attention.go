@@ -173,14 +173,6 @@ func (p *grouping) attention(x *core) *group {
 	return g
 }
 
-// intoAttention: cheap work that nothing else needs, on operands, scores or results.
-func intoAttention(p *grouping, a, b *group, u use) bool {
-	return !u.outside && a.cheap && p.attends(a, b)
-}
-
-// attentionInto: work on results, and on what is over the rows.
-func attentionInto(p *grouping, a, b *group, _ use) bool { return p.attends(a, b) }
-
 // attends reports whether both groups together are one attention.
 func (p *grouping) attends(a, b *group) bool {
 	whole := &group{shape: shape{class: fusion.Attend}, ops: p.in.inOrder(append([]*ir.Op(nil), a.ops...), b.ops)}

@@ -108,21 +108,26 @@ func kernelOf(g *group, b body) *ir.Func {
 		if g.class == fusion.Gemm && o == g.root {
 			args[1] = apart(f, args[0], args[1])
 		}
-		var types []ir.Type
-		for _, r := range o.Results {
-			types = append(types, r.Type.Clone())
-		}
-		n := f.NewOp(o.Name, args, o.Attrs, types...)
-		for i, r := range o.Results {
-			at[r] = n.Results[i]
-		}
-		f.Ops = append(f.Ops, n)
+		appendCopy(f, o, args, at)
 	}
 	for _, v := range b.outs {
 		f.Results = append(f.Results, ir.Result{Value: at[v], Role: ir.RoleOut})
 	}
 	dropDead(f)
 	return f
+}
+
+// appendCopy appends o on other operands to f, and notes its results there.
+func appendCopy(f *ir.Func, o *ir.Op, args []*ir.Value, at map[*ir.Value]*ir.Value) {
+	var types []ir.Type
+	for _, r := range o.Results {
+		types = append(types, r.Type.Clone())
+	}
+	n := f.NewOp(o.Name, args, o.Attrs, types...)
+	for i, r := range o.Results {
+		at[r] = n.Results[i]
+	}
+	f.Ops = append(f.Ops, n)
 }
 
 // apart gives the right operand of a contraction operations of its own where

@@ -60,8 +60,8 @@ func (x *fuser) function(f *ir.Func, many bool) error {
 	f.Ops = (&emission{from: p, shared: x.shared, mesh: x.m.Mesh}).calls(order.sorted())
 	f.JoinRuns()
 	joinTasks(f)
-	joinCalls(f, x.shared)
-	splitRuns(f, x.shared)
+	joinCalls(x.c, f, x.shared)
+	splitRuns(x.c, f, x.shared)
 	if err := firstTurns(f, x.shared); err != nil {
 		return err
 	}
@@ -106,13 +106,13 @@ func (x *fuser) grouped(f *ir.Func) (*storage, *readiness) {
 	if len(f.Stacks) > 0 {
 		whole = f.Clone()
 	}
-	p := newStorage(newGrouping(newFacts(x.c, f), x.known, false))
+	p := newStorage(x.c, newGrouping(x.c, newFacts(x.c, f), x.known, false))
 	p.recomputeLater()
 	r := newReadiness(p)
 	if r.circle && whole != nil {
 		*f = *whole
-		quiet := &pass.Context{Target: x.c.Target} // the remarks are there
-		p = newStorage(newGrouping(newFacts(quiet, f), x.known, true))
+		quiet := &pass.Context{Pass: x.c.Pass, Target: x.c.Target, Rewrites: x.c.Rewrites} // the remarks are there
+		p = newStorage(quiet, newGrouping(quiet, newFacts(quiet, f), x.known, true))
 		r = newReadiness(p)
 	}
 	p.because(x.c)
@@ -121,7 +121,7 @@ func (x *fuser) grouped(f *ir.Func) (*storage, *readiness) {
 
 // because records for each two groups of which one reads the other why they are not one kernel.
 func (p *storage) because(c *pass.Context) {
-	if c.Why == "" {
+	if !c.Asked() {
 		return
 	}
 	for _, g := range p.groups.list {

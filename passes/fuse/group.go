@@ -9,6 +9,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // space is a set of sized axes in canonical text: "batch=8,seq=4,".
@@ -99,7 +100,7 @@ type grouping struct {
 }
 
 // newGrouping walks the program and forms groups.
-func newGrouping(in *facts, known *likeness, ownRuns bool) *grouping {
+func newGrouping(c *pass.Context, in *facts, known *likeness, ownRuns bool) *grouping {
 	p := &grouping{in: in, of: make(map[*ir.Op]*group, len(in.f.Ops)), above: newAncestry(in), known: known, ownRuns: ownRuns}
 	for _, o := range in.f.Ops {
 		if in.ops[o].free || len(o.Results) == 1 && in.views[o.Result()] != nil || p.of[o] != nil { // of an attention
@@ -115,7 +116,7 @@ func newGrouping(in *facts, known *likeness, ownRuns bool) *grouping {
 		for _, o := range ops {
 			for _, d := range in.producers(o) {
 				if from := p.of[d]; from != nil && from != g {
-					if u, why := p.union(from, g); why == "" {
+					if u, why := p.union(from, g); why == "" && c.May("join a producer to", o) {
 						g = p.merge(from, g, u)
 					}
 				}

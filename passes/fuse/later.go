@@ -89,7 +89,7 @@ func (p *storage) recomputeIn(v *ir.Value, readers []reader) {
 			continue
 		}
 		var path []*ir.Op
-		if !p.madeOf(v, h, &path) || p.waitsFor(h, readers, map[*group]bool{}) {
+		if !p.madeOf(v, h, &path) || p.waitsFor(h, readers, map[*group]bool{}) || !p.c.May("compute again later", v.Def) {
 			continue
 		}
 		w := p.copyInto(h, path)

@@ -49,6 +49,7 @@ func (p *parting) rewrite(f *ir.Func) {
 	var out []*ir.Op
 	for _, o := range f.Ops {
 		if two := p.split(f, o); two != nil {
+			p.c.May("sum in parts", o)
 			out = append(out, two...)
 			p.calls++
 		} else {
@@ -93,7 +94,7 @@ func (p *parting) cut(k cutLike, parts func(*fusion.Kernel) int64) *fusion.Parts
 
 // split is call o as two, or nil where it stays.
 func (p *parting) split(f *ir.Func, o *ir.Op) []*ir.Op {
-	if o.Callee == nil {
+	if o.Callee == nil || p.c.Spent() {
 		return nil
 	}
 	whole := p.inParts(o.Callee)

@@ -1,11 +1,13 @@
 package fuse
 
 import (
+	"maps"
 	"slices"
 
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // fewReaders are looked through each time; of what is read in every layer it is noted
@@ -19,6 +21,7 @@ const fewReaders = 8
 // keeps by minimum cut (Chen et al., "Training Deep Nets with Sublinear Memory
 // Cost", 2016, where elementwise work is the first to be repeated).
 type storage struct {
+	c       *pass.Context
 	in      *facts
 	groups  *grouping
 	again   map[*ir.Value]bool            // rematerialized by readers, not stored
@@ -26,8 +29,8 @@ type storage struct {
 	readBys map[*ir.Value]map[*group]bool // see readBy: by values with many readers
 }
 
-func newStorage(groups *grouping) *storage {
-	p := &storage{groups.in, groups, map[*ir.Value]bool{}, map[*ir.Value]bool{}, map[*ir.Value]map[*group]bool{}}
+func newStorage(c *pass.Context, groups *grouping) *storage {
+	p := &storage{c, groups.in, groups, map[*ir.Value]bool{}, map[*ir.Value]bool{}, map[*ir.Value]map[*group]bool{}}
 	for o, x := range p.in.ops {
 		if x.castFirst {
 			p.keep[o.Result()] = true
@@ -76,18 +79,16 @@ func (p *storage) recomputeGroup(g *group) bool {
 			}
 		}
 	}
-	if best.savings <= 0 || len(best.again) == 0 {
+	if best.savings <= 0 || len(best.again) == 0 || !p.c.May("compute again", best.again[0].Def) {
 		return false
 	}
 	if best.keep != nil {
 		p.keep[best.keep] = true
 	}
 	for _, v := range best.again {
-		p.again[v] = true
+		best.between[v] = true
 	}
-	for v := range best.between {
-		p.again[v] = true
-	}
+	maps.Copy(p.again, best.between)
 	return true
 }
 
@@ -121,12 +122,10 @@ func (p *storage) evaluate(w *ir.Value, shared []*ir.Value) choice {
 		}
 		try = kept
 	}
-	c := choice{keep: w, again: append([]*ir.Value(nil), try...), between: map[*ir.Value]bool{}}
+	c := choice{keep: w, again: slices.Clone(try), between: map[*ir.Value]bool{}}
 	for _, v := range try {
 		delete(p.again, v)
-		for b := range paths[v].between {
-			c.between[b] = true
-		}
+		maps.Copy(c.between, paths[v].between)
 	}
 	if w != nil && !keepBefore {
 		delete(p.keep, w)
@@ -168,9 +167,7 @@ func (p *storage) savings(c choice, paths map[*ir.Value]path) int64 {
 			if more[g] == nil {
 				more[g] = map[*ir.Value]bool{}
 			}
-			for l := range paths[v].leaves {
-				more[g][l] = true
-			}
+			maps.Copy(more[g], paths[v].leaves)
 		}
 		for l := range paths[v].leaves {
 			if l != c.keep && !p.isStored(l) {
@@ -200,10 +197,10 @@ func (p *storage) readBy(g *group, v *ir.Value) bool {
 	groups := p.readBys[v]
 	if groups == nil {
 		groups = make(map[*group]bool, len(readers))
+		p.readBys[v] = groups
 		for _, r := range readers {
 			groups[p.groups.of[r.o]] = true
 		}
-		p.readBys[v] = groups
 	}
 	return groups[g]
 }

@@ -30,14 +30,14 @@ var rules = []rule{
 	{fusion.Map, fusion.Column, intoColumn, "the producer is not elementwise over the reduced columns, or others read it"},
 	{fusion.Row, fusion.Map, rowInto, "the consumer has neither the rows nor their kept axes, or waits for other kernels too"},
 	{fusion.Column, fusion.Map, func(_ *grouping, a, b *group, _ use) bool { return b.space == a.kept }, "the consumer does not have the reduced shape"},
-	{fusion.Row, fusion.Row, sameRows, "the two reductions do not have the same rows"},
+	{fusion.Row, fusion.Row, func(_ *grouping, a, b *group, _ use) bool { return a.space == b.space && a.kept == b.kept }, "the two reductions do not have the same rows"},
 	{fusion.Gemm, fusion.Map, func(_ *grouping, a, b *group, _ use) bool { return b.space == a.space }, "the consumer does not have the shape of the product"},
 	{fusion.Map, fusion.Gemm, intoGemm, "others read the producer, or the product would compute it once for each block"},
 	{fusion.Map, fusion.Scatter, intoRoot, "others read the producer, or its shape is not that of the operand"},
 	{fusion.Scatter, fusion.Map, intoSum, "the consumer does not just add a stored value to the scattered sum"},
 	{fusion.Map, fusion.Pieces, intoRoot, "others read the producer, or its shape is not that of the operand"},
-	{fusion.Map, fusion.Attend, intoAttention, "the attention kernel cannot compute the producer by blocks"},
-	{fusion.Attend, fusion.Map, attentionInto, "the consumer does not have the shape of the attention's result"},
+	{fusion.Map, fusion.Attend, func(p *grouping, a, b *group, u use) bool { return !u.outside && a.cheap && p.attends(a, b) }, "the attention kernel cannot compute the producer by blocks"},
+	{fusion.Attend, fusion.Map, func(p *grouping, a, b *group, _ use) bool { return p.attends(a, b) }, "the consumer does not have the shape of the attention's result"},
 }
 
 // union is what a rule's answer is based on: the run in which both groups are done, and the
@@ -127,10 +127,7 @@ func intoRow(p *grouping, a, b *group, u use) bool {
 // intoColumn: a column kernel sweeps once and stores only what is over the
 // kept axes.
 func intoColumn(p *grouping, a, b *group, u use) bool {
-	if u.outside {
-		return false
-	}
-	if p.mixes(b, a) {
+	if u.outside || p.mixes(b, a) {
 		return false
 	}
 	return a.space == b.space || a.space.in(b.space) && a.cheap
@@ -176,10 +173,6 @@ func rowInto(p *grouping, a, b *group, _ use) bool {
 		}
 	}
 	return b.space == a.space || b.space == a.kept
-}
-
-func sameRows(_ *grouping, a, b *group, _ use) bool {
-	return a.space == b.space && a.kept == b.kept
 }
 
 // intoGemm: cheap work on one operand that nothing else needs (prologue), or

@@ -107,7 +107,7 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 				open[over] = landing(open[over], i, MaxBeside)
 			}
 		}
-		if !s.begins(x) {
+		if !s.flies(x) {
 			continue
 		}
 		to := len(t.ops)
@@ -118,6 +118,10 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 			to = min(to, layers.afterNext(i))
 		}
 		if to == i+1 {
+			s.because(x, nextReads)
+			continue
+		}
+		if !s.c.May("start early", x) {
 			continue
 		}
 		y := &flight{x: x, from: i, to: to}
@@ -125,6 +129,20 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 		flights = append(flights, y)
 	}
 	return flights
+}
+
+const nextReads = "the next operation reads its result"
+
+// flies reports whether x is a collective to be started, and records why another one is not.
+func (s *splitter) flies(x *ir.Op) bool {
+	if !group(x) {
+		return false
+	}
+	why := s.obstacle(x)
+	if why != "" {
+		s.because(x, why)
+	}
+	return why == ""
 }
 
 // landing are the flights, oldest first, that are still under way where there may be
