@@ -86,6 +86,8 @@ type Options struct {
 	Stop string
 	// Why is a pass whose reasons for what it did not do the report has; empty for none.
 	Why string
+	// Rewrites limits what passes rewrite; nil allows everything.
+	Rewrites *pass.Rewrites
 	// Hooks see the lowered module (index 0) and that after each pass.
 	Hooks []Hook
 }
@@ -308,7 +310,7 @@ func described(t backend.Target) pass.Target {
 
 // runPasses runs the table for target t.
 func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
-	c := &pass.Context{Target: described(t), Why: o.Why}
+	c := &pass.Context{Target: described(t), Why: o.Why, Rewrites: o.Rewrites}
 	if o.Forms != "" {
 		like, err := backend.Resolve(o.Forms)
 		if err != nil {

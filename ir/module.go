@@ -87,13 +87,9 @@ type Func struct {
 	Attrs Attrs // kernels: see ir/fusion; planned: sizes of memories
 	// Stacks are what is repeated in the function.
 	Stacks []*Stack
-	// Micro is the number of microbatches of a pipeline; 0 where there is none. Tasks
-	// are the pieces of one device's program, and Turns the order in which they run.
-	Micro int
-	Tasks []*Task
-	Turns []Turn
-	Args  []*Arg
-	Ops   []*Op
+	Timetable
+	Args []*Arg
+	Ops  []*Op
 	// Results are in the order of the text. An entry function's result with
 	// the role and path of an argument is that argument's new value.
 	Results []Result
@@ -353,22 +349,15 @@ func (f *Func) defined() int {
 // Clone is a deep copy of the function, which calls the same functions; value
 // numbers are kept.
 func (f *Func) Clone() *Func {
-	c := &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs, Micro: f.Micro, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
+	c := &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs, nextID: f.nextID, Ops: make([]*Op, 0, len(f.Ops))}
 	stacks, runs := map[*Stack]*Stack{}, map[*Run]*Run{nil: nil}
 	for _, s := range f.Stacks {
 		t := *s
 		stacks[s] = &t
 		c.Stacks = append(c.Stacks, &t)
 	}
-	tasks := map[*Task]*Task{}
-	for _, t := range f.Tasks {
-		u := *t
-		tasks[t] = &u
-		c.Tasks = append(c.Tasks, &u)
-	}
-	for _, t := range f.Turns {
-		c.Turns = append(c.Turns, Turn{tasks[t.Task], t.Micro})
-	}
+	table, tasks := f.Timetable.clone()
+	c.Timetable = table
 	at := make([]*Value, f.nextID)
 	ops, values := make([]Op, len(f.Ops)), make([]Value, 0, f.defined())
 	copyValue := func(v *Value, def *Op) *Value {

@@ -3,10 +3,8 @@ package ir
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"ptc/internal/diag"
-	"ptc/internal/dtype"
 )
 
 // Limits of the text. What exceeds them is a mistake in the text, not a large
@@ -44,7 +42,7 @@ const (
 // mean something is for ir/verify to say. A module is nil if there are
 // diagnostics.
 func Parse(file string, src []byte) (*Module, diag.List) {
-	p := &parser{file: file, m: &Module{}, funcs: map[string]int{}}
+	p := &parser{scanner: &scanner{file: file}, m: &Module{}, funcs: map[string]int{}}
 	if len(src) > MaxText {
 		p.report(&diag.Error{Code: codeHeader, Pos: diag.Pos{File: file, Line: 1, Col: 1},
 			Msg: fmt.Sprintf("IR text of %d bytes is too large", len(src)), Want: fmt.Sprintf("at most %d bytes", MaxText)})
@@ -59,42 +57,13 @@ func Parse(file string, src []byte) (*Module, diag.List) {
 	return p.m, nil
 }
 
-// parser reads line by line. A mistake marks the line bad: every method then
-// returns at once, and the next line starts afresh.
+// parser reads what stands outside of functions.
 type parser struct {
-	file string
-	rest string // text after the current line
-	line string // current line without its end
-	num  int    // number of the current line, from 1
-	at   int    // next byte of line
-	bad  bool   // the current line has a mistake
-	errs diag.List
-
+	*scanner
 	m     *Module
 	funcs map[string]int // line of each function
 	calls []call
-	f     *Func // the open function, or nil
-	run   *Run  // the open run of it, or nil
-	task  *Task
-	// values of f; nil for one whose defining line is bad, so that its
-	// readers are not reported as well.
-	values  map[int]*Value
-	ordinal int // how far inside f: 0 arguments, 1 operations, 2 results
-}
-
-// next goes to the next line that is not blank or a comment.
-func (p *parser) next() bool {
-	for p.rest != "" && len(p.errs) < maxErrors {
-		p.line, p.rest, _ = strings.Cut(p.rest, "\n")
-		p.line = strings.TrimSuffix(p.line, "\r")
-		p.num++
-		p.at, p.bad = 0, false
-		p.space()
-		if p.at < len(p.line) && !strings.HasPrefix(p.line[p.at:], "//") {
-			return true
-		}
-	}
-	return false
+	open  *body // the function that is being read, or nil
 }
 
 func (p *parser) module() {
@@ -111,23 +80,32 @@ func (p *parser) module() {
 		at := p.at
 		word := p.word()
 		switch {
-		case p.f == nil && word == "func":
+		case word == "func":
+			if p.open != nil {
+				p.at = at
+				p.fail(codeSyntax, "function @"+p.open.f.Name+" is not closed before the next", "a line `end`")
+				p.bad = false
+				p.at += len(word)
+			}
 			p.funcLine()
-		case p.f == nil && word == "mesh":
-			p.meshLine()
-		case p.f == nil && word == "meta":
-			p.metaLine()
-		case p.f == nil:
+		case p.open != nil:
 			p.at = at
-			p.fail(codeSyntax, "unexpected "+p.found()+" outside a function", "`mesh`, `meta` or `func`")
+			if p.open.statement(word) {
+				p.calls = append(p.calls, p.open.calls...)
+				p.open = nil
+			}
+		case word == "mesh":
+			p.meshLine()
+		case word == "meta":
+			p.metaLine()
 		default:
 			p.at = at
-			p.bodyLine(word)
+			p.fail(codeSyntax, "unexpected "+p.found()+" outside a function", "`mesh`, `meta` or `func`")
 		}
 	}
-	if p.f != nil && len(p.errs) < maxErrors {
+	if p.open != nil && len(p.errs) < maxErrors {
 		p.bad = false
-		p.fail(codeSyntax, "function @"+p.f.Name+" is not closed", "a line `end`")
+		p.fail(codeSyntax, "function @"+p.open.f.Name+" is not closed", "a line `end`")
 	}
 }
 
@@ -191,147 +169,4 @@ func (p *parser) metaLine() {
 	if !p.bad {
 		p.m.Meta = append(p.m.Meta, t)
 	}
-}
-
-// size is a number of elements or devices, at least 1.
-func (p *parser) size() int {
-	p.space()
-	at := p.at
-	s := p.word()
-	n, err := strconv.ParseInt(s, 10, 64)
-	switch {
-	case p.bad:
-	case s == "" || !isDigit(s[0]):
-		p.at = at
-		p.fail(codeSyntax, "unexpected "+p.found(), "a size")
-	case err != nil && strings.Trim(s, "0123456789") != "":
-		p.failAt(at, codeLiteral, "`"+clip(s)+"` is not a size", "a whole number", "")
-	case err != nil || n > MaxElems:
-		p.failAt(at, codeSize, "size "+clip(s)+" is too large", fmt.Sprintf("at most %d", int64(MaxElems)), "")
-	case n < 1:
-		p.failAt(at, codeSize, "size "+clip(s)+" is too small", "at least 1", "")
-	}
-	if p.bad {
-		return 1
-	}
-	return int(n)
-}
-
-// typ is: f32[batch=8@dp, embed=384] partial(tp, max dp).
-func (p *parser) typ() Type {
-	p.space()
-	at := p.at
-	name := p.word()
-	d, ok := ParseDType(name)
-	if !ok && !p.bad {
-		names := dtype.Names(dtype.Tensors())
-		if name == "" {
-			p.fail(codeSyntax, "unexpected "+p.found(), "a type such as f32[batch=8]")
-		} else {
-			p.failAt(at, codeDType, "unknown dtype `"+clip(name)+"`", diag.OneOf(names), diag.DidYouMean(name, names))
-		}
-	}
-	t := Type{DType: d}
-	p.expect('[')
-	if p.accept(']') {
-		t.Partial = p.partial()
-		return t
-	}
-	total := 1
-	t.Axes = make([]Axis, 0, 4)
-	for !p.bad {
-		p.space()
-		at := p.at
-		a := Axis{Name: p.ident("the name of an axis")}
-		if t.Has(a.Name) {
-			p.failAt(at, codeDuplicate, "axis `"+clip(a.Name)+"` appears twice in a type", "axis names unique in their tensor", "")
-		}
-		p.expect('=')
-		a.Size = p.size()
-		if t.Pad > 0 {
-			p.failAt(at, codeSize, "an axis behind one with padding", "padding of the last axis alone: vocab=50257+7", "")
-		}
-		if p.accept('+') {
-			t.Pad = p.size()
-		}
-		p.grow(&total, a.Size+t.Pad, len(t.Axes), at)
-		for p.accept('@') {
-			if len(a.Mesh) == MaxRank {
-				p.failAt(at, codeSize, "axis `"+clip(a.Name)+"` is sharded over too many mesh axes", "", "")
-			}
-			a.Mesh = append(a.Mesh, p.ident("the name of a mesh axis"))
-		}
-		t.Axes = append(t.Axes, a)
-		if !p.accept(',') {
-			break
-		}
-	}
-	p.expect(']')
-	t.Partial = p.partial()
-	return t
-}
-
-// grow multiplies total by the size of a further axis within the limits.
-func (p *parser) grow(total *int, size, rank, at int) {
-	switch {
-	case p.bad:
-	case rank >= MaxRank:
-		p.failAt(at, codeSize, "too many axes", fmt.Sprintf("at most %d", MaxRank), "")
-	case size > MaxElems / *total:
-		p.failAt(at, codeSize, "the product of the sizes is too large", fmt.Sprintf("at most %d elements", int64(MaxElems)), "")
-	default:
-		*total *= size
-	}
-}
-
-// partial is what follows a partial type, or nothing.
-func (p *parser) partial() []Partial {
-	p.space()
-	if p.bad || !strings.HasPrefix(p.line[p.at:], "partial(") {
-		return nil
-	}
-	p.at += len("partial(")
-	var out []Partial
-	for !p.bad {
-		p.space()
-		at := p.at
-		r := Partial{Mesh: p.ident("a mesh axis or a reduction"), Reduce: "sum"}
-		p.space()
-		if startsIdent(p.line[p.at:]) {
-			r.Reduce = r.Mesh
-			r.Mesh = p.ident("the name of a mesh axis")
-		}
-		if r.Reduce != "sum" && r.Reduce != "max" {
-			p.failAt(at, codeSyntax, "unknown reduction `"+clip(r.Reduce)+"`", diag.OneOf([]string{"max", "sum"}), diag.DidYouMean(r.Reduce, []string{"max", "sum"}))
-		}
-		if len(out) == MaxRank {
-			p.failAt(at, codeSize, "too many reductions", fmt.Sprintf("at most %d", MaxRank), "")
-		}
-		out = append(out, r)
-		if !p.accept(',') {
-			break
-		}
-	}
-	p.expect(')')
-	return out
-}
-
-// id is %12.
-func (p *parser) id() int {
-	p.space()
-	at := p.at
-	p.expect('%')
-	start := p.at
-	for p.at < len(p.line) && isDigit(p.line[p.at]) {
-		p.at++
-	}
-	if p.bad {
-		return 0
-	}
-	n, err := strconv.Atoi(p.line[start:p.at])
-	if err != nil || n > MaxID {
-		p.failAt(at, codeSyntax, "`%` without a value's number", fmt.Sprintf("a number from 0 to %d, as in %%12", MaxID), "")
-		return 0
-	}
-	return n
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // attrs are key=value up to the end of the statement.
-func (p *parser) attrs() Attrs {
+func (p *scanner) attrs() Attrs {
 	var as Attrs
 	for !p.bad {
 		p.space()
@@ -21,14 +21,14 @@ func (p *parser) attrs() Attrs {
 	return p.sorted(as)
 }
 
-func (p *parser) attr(depth int) Attr {
+func (p *scanner) attr(depth int) Attr {
 	key := p.ident("an attribute such as over=(embed)")
 	p.expect('=')
 	return Attr{Key: key, Val: p.attrVal(depth)}
 }
 
 // sorted puts attributes in the order of their keys, which must differ.
-func (p *parser) sorted(as Attrs) Attrs {
+func (p *scanner) sorted(as Attrs) Attrs {
 	less := func(i, j int) bool { return as[i].Key < as[j].Key }
 	if !sort.SliceIsSorted(as, less) {
 		sort.SliceStable(as, less)
@@ -42,7 +42,7 @@ func (p *parser) sorted(as Attrs) Attrs {
 }
 
 // attrVal is a value of one of the forms that attr.go documents.
-func (p *parser) attrVal(depth int) AttrVal {
+func (p *scanner) attrVal(depth int) AttrVal {
 	p.space()
 	if p.bad || p.at == len(p.line) {
 		p.fail(codeSyntax, "unexpected "+p.found(), "a value")
@@ -90,7 +90,7 @@ func wordVal(s string) AttrVal {
 
 // number is 12, -3, 0.5, 1e-05 or -inf; a word such as 1f1b, which starts
 // with a digit and is no number, is a name.
-func (p *parser) number() AttrVal {
+func (p *scanner) number() AttrVal {
 	at := p.at
 	if p.line[p.at] == '-' {
 		p.at++
@@ -134,7 +134,7 @@ func (p *parser) number() AttrVal {
 }
 
 // names is (a, b).
-func (p *parser) names() Names {
+func (p *scanner) names() Names {
 	p.expect('(')
 	out := Names{}
 	if p.accept(')') {
@@ -151,7 +151,7 @@ func (p *parser) names() Names {
 }
 
 // list is [1, 2], [head(k=v), ...] or [()].
-func (p *parser) list(depth int) AttrVal {
+func (p *scanner) list(depth int) AttrVal {
 	p.expect('[')
 	p.space()
 	switch {
@@ -194,7 +194,7 @@ func (p *parser) list(depth int) AttrVal {
 }
 
 // braces is {seq=4, embed=8} or {seq:kseq}; {} has no sizes, {:} no pairs.
-func (p *parser) braces() AttrVal {
+func (p *scanner) braces() AttrVal {
 	p.expect('{')
 	switch {
 	case p.accept('}'):
@@ -213,7 +213,7 @@ func (p *parser) braces() AttrVal {
 	return p.sizes()
 }
 
-func (p *parser) pairs() Pairs {
+func (p *scanner) pairs() Pairs {
 	var out Pairs
 	for !p.bad {
 		from := p.ident("the name of an axis")
@@ -230,7 +230,7 @@ func (p *parser) pairs() Pairs {
 	return out
 }
 
-func (p *parser) sizes() Sizes {
+func (p *scanner) sizes() Sizes {
 	var out Sizes
 	total := 1
 	for !p.bad {
@@ -255,7 +255,7 @@ func (p *parser) sizes() Sizes {
 }
 
 // term is head(k=v, k=v).
-func (p *parser) term(depth int) Term {
+func (p *scanner) term(depth int) Term {
 	if depth >= MaxNesting {
 		p.fail(codeNesting, "terms are nested too deeply", "at most "+strconv.Itoa(MaxNesting)+" levels")
 	}

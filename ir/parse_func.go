@@ -8,14 +8,28 @@ import (
 	"ptc/internal/diag"
 )
 
+// body reads what stands inside of a function.
+type body struct {
+	*scanner
+	f    *Func
+	run  *Run // the open run, or nil
+	task *Task
+	// values of f; nil for one whose defining line is bad, so that its
+	// readers are not reported as well.
+	values  map[int]*Value
+	ordinal int // how far: 0 arguments, 1 operations, 2 results
+	calls   []call
+}
+
 // funcLine is: func @step class=entry.
 func (p *parser) funcLine() {
-	p.f, p.values, p.ordinal = &Func{}, map[int]*Value{}, 0
+	f := &Func{}
+	p.open = &body{scanner: p.scanner, f: f, values: map[int]*Value{}}
 	p.space()
 	at := p.at
 	p.expect('@')
 	name := p.ident("the name of a function")
-	p.f.Attrs = take(p.f, p.attrs(), funcFacts)
+	f.Attrs = take(f, p.attrs(), funcFacts)
 	p.endLine()
 	if p.bad {
 		return
@@ -25,72 +39,62 @@ func (p *parser) funcLine() {
 		p.note("first defined here", first)
 	}
 	p.funcs[name] = p.num
-	p.f.Name = name
-	p.m.Funcs = append(p.m.Funcs, p.f)
+	f.Name = name
+	p.m.Funcs = append(p.m.Funcs, f)
 }
 
-// bodyLine is one line inside a function; word is its first word, if any,
-// which is not yet consumed.
-func (p *parser) bodyLine(word string) {
+// statements are by their first word; others are operations.
+var statements = map[string]func(p *body){"stack": (*body).stackLine, "task": (*body).taskLine, "turns": (*body).turnsLine,
+	"do": (*body).doLine, "for": (*body).forLine, "arg": (*body).argLine, "result": (*body).resultLine}
+
+// statement reads a line, of which word is the first word, if any, and not yet consumed. It
+// reports whether the line ends the function.
+func (p *body) statement(word string) (ends bool) {
 	switch word {
-	case "stack":
-		p.at += len(word)
-		p.stackLine()
-	case "task":
-		p.at += len(word)
-		p.taskLine()
-	case "turns":
-		p.at += len(word)
-		p.turnsLine()
-	case "do":
-		p.order(1, "operations come before results")
-		p.at += len(word)
-		p.doLine()
-	case "for":
-		p.order(1, "operations come before results")
-		p.at += len(word)
-		p.forLine()
+	case "stack", "task", "turns", "end":
 	case "arg":
 		p.order(0, "arguments come before operations and results")
-		p.at += len(word)
-		p.argLine()
 	case "result":
 		p.order(2, "")
-		p.at += len(word)
-		p.resultLine()
-	case "end":
-		p.at += len(word)
-		if p.space(); !p.bad && strings.HasPrefix(p.line[p.at:], "for") {
-			p.endFor()
-			return
-		}
-		if !p.bad && strings.HasPrefix(p.line[p.at:], "do") {
-			p.endDo()
-			return
-		}
-		p.endLine()
-		if p.run != nil {
-			p.bad = false
-			p.fail(codeSyntax, "`for "+p.run.Stack.Name+"` is not closed", "a line `end for`")
-		}
-		if p.task != nil {
-			p.bad = false
-			p.fail(codeSyntax, "`do "+p.task.Name+"` is not closed", "a line `end do`")
-		}
-		p.f, p.values, p.run, p.task = nil, nil, nil, nil
-	case "func":
-		p.fail(codeSyntax, "function @"+p.f.Name+" is not closed before the next", "a line `end`")
-		p.bad = false
-		p.at += len(word)
-		p.funcLine()
 	default:
 		p.order(1, "operations come before results")
-		p.opLine(word)
 	}
+	read := statements[word]
+	if read == nil && word != "end" {
+		p.opLine(word)
+		return false
+	}
+	if p.at += len(word); read != nil {
+		read(p)
+		return false
+	}
+	return p.end()
+}
+
+// end is: end, end for or end do. It reports whether the function ends.
+func (p *body) end() bool {
+	if p.space(); !p.bad && strings.HasPrefix(p.line[p.at:], "for") {
+		p.endFor()
+		return false
+	}
+	if !p.bad && strings.HasPrefix(p.line[p.at:], "do") {
+		p.endDo()
+		return false
+	}
+	p.endLine()
+	if p.run != nil {
+		p.bad = false
+		p.fail(codeSyntax, "`for "+p.run.Stack.Name+"` is not closed", "a line `end for`")
+	}
+	if p.task != nil {
+		p.bad = false
+		p.fail(codeSyntax, "`do "+p.task.Name+"` is not closed", "a line `end do`")
+	}
+	return true
 }
 
 // order holds arguments, operations and results apart.
-func (p *parser) order(section int, msg string) {
+func (p *body) order(section int, msg string) {
 	if section < p.ordinal {
 		p.fail(codeSyntax, msg, "")
 	}
@@ -98,7 +102,7 @@ func (p *parser) order(section int, msg string) {
 }
 
 // argLine is: arg %0 : f32[embed=384] param "wte" init=zeros() // gpt.ptl:3:1.
-func (p *parser) argLine() {
+func (p *body) argLine() {
 	start := p.at
 	v := p.def()
 	a := &Arg{Value: v}
@@ -113,7 +117,7 @@ func (p *parser) argLine() {
 }
 
 // opLine is: %13 : f32[], %14 : f32[] = call %1, %2 fn=@k3 // scope f:1:2.
-func (p *parser) opLine(word string) {
+func (p *body) opLine(word string) {
 	start := p.at
 	o := &Op{}
 	o.Run, o.Task = p.run, p.task
@@ -159,7 +163,7 @@ func (p *parser) opLine(word string) {
 
 // callee takes fn=@name and fn_first=@name from the attributes; the functions may be
 // further down.
-func (p *parser) callee(o *Op, at int, as Attrs) Attrs {
+func (p *body) callee(o *Op, at int, as Attrs) Attrs {
 	pos := diag.Pos{File: p.file, Line: p.num, Col: at + 1}
 	return slices.DeleteFunc(as, func(a Attr) bool {
 		name, ok := a.Val.(Sym)
@@ -202,7 +206,7 @@ func (p *parser) link() {
 }
 
 // resultLine is: result %12 param "wte".
-func (p *parser) resultLine() {
+func (p *body) resultLine() {
 	r := Result{Value: p.use(nil)}
 	r.Role, r.Path = p.role()
 	r.Attrs = p.attrs()
@@ -213,7 +217,7 @@ func (p *parser) resultLine() {
 }
 
 // def is: %12 : f32[batch=8].
-func (p *parser) def() *Value {
+func (p *body) def() *Value {
 	p.space()
 	at := p.at
 	v := &Value{ID: p.id()}
@@ -232,7 +236,7 @@ func (p *parser) def() *Value {
 }
 
 // use is a value that is defined above, and not on the line of o itself.
-func (p *parser) use(o *Op) *Value {
+func (p *body) use(o *Op) *Value {
 	p.space()
 	at := p.at
 	n := p.id()
@@ -247,7 +251,7 @@ func (p *parser) use(o *Op) *Value {
 }
 
 // poison remembers what a bad line meant to define.
-func (p *parser) poison(start int) {
+func (p *body) poison(start int) {
 	left, _, _ := strings.Cut(p.line[start:], " = ")
 	for {
 		_, after, ok := strings.Cut(left, "%")
@@ -267,7 +271,7 @@ func (p *parser) poison(start int) {
 
 // role is a role and a quoted path; both may be missing. A word before = is
 // not a role but the first attribute.
-func (p *parser) role() (role, path string) {
+func (p *scanner) role() (role, path string) {
 	p.space()
 	at := p.at
 	if startsIdent(p.line[p.at:]) {
@@ -287,7 +291,7 @@ func (p *parser) role() (role, path string) {
 
 // origin ends the line, with the comment that carries scope and position if
 // it has their form.
-func (p *parser) origin() (scope string, pos diag.Pos) {
+func (p *scanner) origin() (scope string, pos diag.Pos) {
 	p.space()
 	if p.bad || p.at == len(p.line) {
 		return "", diag.Pos{}

@@ -8,14 +8,41 @@ import (
 	"ptc/internal/diag"
 )
 
-func (p *parser) space() {
+// scanner reads line by line. A mistake marks the line bad: every method then
+// returns at once, and the next line starts afresh.
+type scanner struct {
+	file string
+	rest string // text after the current line
+	line string // current line without its end
+	num  int    // number of the current line, from 1
+	at   int    // next byte of line
+	bad  bool   // the current line has a mistake
+	errs diag.List
+}
+
+// next goes to the next line that is not blank or a comment.
+func (p *scanner) next() bool {
+	for p.rest != "" && len(p.errs) < maxErrors {
+		p.line, p.rest, _ = strings.Cut(p.rest, "\n")
+		p.line = strings.TrimSuffix(p.line, "\r")
+		p.num++
+		p.at, p.bad = 0, false
+		p.space()
+		if p.at < len(p.line) && !strings.HasPrefix(p.line[p.at:], "//") {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *scanner) space() {
 	for p.at < len(p.line) && (p.line[p.at] == ' ' || p.line[p.at] == '\t') {
 		p.at++
 	}
 }
 
 // word takes the longest run of characters of identifiers, which may be empty.
-func (p *parser) word() string {
+func (p *scanner) word() string {
 	if p.bad {
 		return ""
 	}
@@ -26,7 +53,7 @@ func (p *parser) word() string {
 }
 
 // ident takes an identifier; want says what it would name.
-func (p *parser) ident(want string) string {
+func (p *scanner) ident(want string) string {
 	p.space()
 	if !p.bad && !startsIdent(p.line[p.at:]) {
 		p.fail(codeSyntax, "unexpected "+p.found(), want)
@@ -35,7 +62,7 @@ func (p *parser) ident(want string) string {
 }
 
 // accept takes c if it is next.
-func (p *parser) accept(c byte) bool {
+func (p *scanner) accept(c byte) bool {
 	p.space()
 	if p.bad || p.at == len(p.line) || p.line[p.at] != c {
 		return false
@@ -44,14 +71,14 @@ func (p *parser) accept(c byte) bool {
 	return true
 }
 
-func (p *parser) expect(c byte) {
+func (p *scanner) expect(c byte) {
 	if !p.accept(c) && !p.bad {
 		p.fail(codeSyntax, "unexpected "+p.found(), "`"+string(rune(c))+"`")
 	}
 }
 
 // quoted takes a string as Go quotes it.
-func (p *parser) quoted() string {
+func (p *scanner) quoted() string {
 	p.space()
 	if p.bad {
 		return ""
@@ -73,7 +100,7 @@ func (p *parser) quoted() string {
 }
 
 // endLine holds that nothing but a comment is left on the line.
-func (p *parser) endLine() {
+func (p *scanner) endLine() {
 	p.space()
 	if !p.bad && p.at < len(p.line) && !strings.HasPrefix(p.line[p.at:], "//") {
 		p.fail(codeSyntax, "unexpected "+p.found(), "the end of the line")
@@ -81,7 +108,7 @@ func (p *parser) endLine() {
 }
 
 // found names what is next, for a message.
-func (p *parser) found() string {
+func (p *scanner) found() string {
 	p.space()
 	if p.at >= len(p.line) {
 		return "end of line"
@@ -105,13 +132,13 @@ func clip(s string) string {
 }
 
 // fail reports a mistake at the next byte.
-func (p *parser) fail(code, msg, want string) {
+func (p *scanner) fail(code, msg, want string) {
 	p.failAt(p.at, code, msg, want, "")
 }
 
 // failAt reports a mistake that starts at byte at of the line and ends before
 // the next byte to read.
-func (p *parser) failAt(at int, code, msg, want, hint string) {
+func (p *scanner) failAt(at int, code, msg, want, hint string) {
 	if p.bad {
 		return
 	}
@@ -122,12 +149,12 @@ func (p *parser) failAt(at int, code, msg, want, hint string) {
 	})
 }
 
-func (p *parser) report(e *diag.Error) {
+func (p *scanner) report(e *diag.Error) {
 	p.errs = append(p.errs, e)
 }
 
 // note adds the place of a related line to the last diagnostic.
-func (p *parser) note(msg string, line int) {
+func (p *scanner) note(msg string, line int) {
 	e := p.errs[len(p.errs)-1]
 	e.Note = append(e.Note, diag.Note{Pos: diag.Pos{File: p.file, Line: line, Col: 1}, Msg: msg})
 }

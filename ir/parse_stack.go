@@ -5,7 +5,7 @@ import (
 )
 
 // stackLine is: stack blocks count=4.
-func (p *parser) stackLine() {
+func (p *body) stackLine() {
 	p.space()
 	at := p.at
 	s := &Stack{Name: p.ident("the name of a stack")}
@@ -28,7 +28,7 @@ func (p *parser) stackLine() {
 }
 
 // stack is the name of one.
-func (p *parser) stack() *Stack {
+func (p *body) stack() *Stack {
 	p.space()
 	at := p.at
 	name := p.ident("the name of a stack")
@@ -40,7 +40,7 @@ func (p *parser) stack() *Stack {
 }
 
 // forLine is: for blocks down.
-func (p *parser) forLine() {
+func (p *body) forLine() {
 	if p.run != nil {
 		p.fail(codeSyntax, "a `for` inside another", "a line `end for` first")
 		return
@@ -59,7 +59,7 @@ func (p *parser) forLine() {
 	}
 }
 
-func (p *parser) endFor() {
+func (p *body) endFor() {
 	if p.run == nil {
 		p.fail(codeSyntax, "`end for` without a `for`", "")
 		return
@@ -71,7 +71,7 @@ func (p *parser) endFor() {
 
 // each is what follows the type of a value that every instance of a stack has, or
 // every microbatch.
-func (p *parser) each() (of *Stack, micro bool) {
+func (p *body) each() (of *Stack, micro bool) {
 	p.space()
 	if p.bad || !strings.HasPrefix(p.line[p.at:], "each ") {
 		return nil, false

@@ -6,7 +6,7 @@ import (
 )
 
 // taskLine is: task forward, or: task before once.
-func (p *parser) taskLine() {
+func (p *body) taskLine() {
 	p.space()
 	at := p.at
 	t := &Task{Name: p.ident("the name of a task")}
@@ -27,7 +27,7 @@ func (p *parser) taskLine() {
 }
 
 // turnsLine is: turns before forward:0 backward:0 after. Lines follow one another.
-func (p *parser) turnsLine() {
+func (p *body) turnsLine() {
 	for p.space(); !p.bad && p.at < len(p.line) && !strings.HasPrefix(p.line[p.at:], "//"); p.space() {
 		t := Turn{Task: p.knownTask()}
 		if t.Task == nil {
@@ -51,7 +51,7 @@ func (p *parser) turnsLine() {
 	p.endLine()
 }
 
-func (p *parser) knownTask() *Task {
+func (p *body) knownTask() *Task {
 	p.space()
 	at := p.at
 	name := p.ident("the name of a task")
@@ -63,7 +63,7 @@ func (p *parser) knownTask() *Task {
 }
 
 // doLine is: do forward.
-func (p *parser) doLine() {
+func (p *body) doLine() {
 	if p.task != nil || p.run != nil {
 		p.fail(codeSyntax, "a `do` inside another, or inside a `for`", "a line `end do` or `end for` first")
 		return
@@ -76,7 +76,7 @@ func (p *parser) doLine() {
 	}
 }
 
-func (p *parser) endDo() {
+func (p *body) endDo() {
 	if p.task == nil || p.run != nil {
 		p.fail(codeSyntax, "`end do` without a `do`, or inside a `for`", "")
 		return

@@ -32,6 +32,37 @@ type Turn struct {
 	Micro int
 }
 
+// Timetable says which tasks a function has, and in which order they run.
+type Timetable struct {
+	Micro int     // microbatches, of a pipeline or of gradients that add up; 0 if there are none
+	Tasks []*Task // the pieces of one device's program
+	Turns []Turn  // in the order in which they run
+}
+
+// Task is the task called name, or nil.
+func (x *Timetable) Task(name string) *Task {
+	for _, t := range x.Tasks {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// clone is a deep copy, and the copy of each task.
+func (x *Timetable) clone() (c Timetable, tasks map[*Task]*Task) {
+	c.Micro, tasks = x.Micro, map[*Task]*Task{}
+	for _, t := range x.Tasks {
+		u := *t
+		tasks[t] = &u
+		c.Tasks = append(c.Tasks, &u)
+	}
+	for _, t := range x.Turns {
+		c.Turns = append(c.Turns, Turn{tasks[t.Task], t.Micro})
+	}
+	return c, tasks
+}
+
 // Names of the operations between microbatches.
 const (
 	Accumulate    = "accumulate"     // by add
@@ -65,16 +96,6 @@ func (v *Value) PerMicro() bool {
 
 // PerMicro reports whether the operation runs for each microbatch.
 func (s *Slot) PerMicro() bool { return s.Micro || s.Task != nil && !s.Task.Once }
-
-// Task is the task called name, or nil.
-func (f *Func) Task(name string) *Task {
-	for _, t := range f.Tasks {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
 
 // TurnAhead reports whether o runs at the head of the turn before its own.
 func (o *Op) TurnAhead() bool { return o.Run == nil && o.Ahead > 0 }

@@ -96,6 +96,9 @@ func Run(c *pass.Context, m *ir.Module, o *Options) error {
 // through runs the passes of list over m; v proves those that keep all values.
 func through(c *pass.Context, m *ir.Module, list []*Pass, o *Options, v *validation) error {
 	for i, p := range list {
+		if c.Pass = p.Name; !p.Required && !c.May("the pass", nil) {
+			continue
+		}
 		if err := v.before(m, p); err != nil {
 			return err
 		}

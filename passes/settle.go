@@ -47,7 +47,7 @@ func settle(c *pass.Context, m *ir.Module, list []*Pass, o *Options) (*settled, 
 	for _, text := range x.Told() {
 		c.Remarkf(nil, "%s", text)
 	}
-	if t != nil && t.x == x && t.v != nil && note == "" {
+	if t != nil && t.x == x && t.v != nil && note == "" && c.Rewrites == nil {
 		return &settled{list: list[last+1:], done: t}, nil
 	}
 	return &settled{list: doing(x, list), note: note}, nil

@@ -14,9 +14,9 @@ import (
 
 func newCheck(a *app) *cobra.Command {
 	var f sourceFlags
-	var asJSON, ignore bool
+	var asJSON, ignore, bisect bool
 	cmd := &cobra.Command{
-		Use:   "check FILE [--layout NAME] [--set name=value]... [--json]",
+		Use:   "check FILE [--layout NAME] [--set name=value]... [--bisect] [--json]",
 		Short: "Execute the IR before and after every pass, and compare",
 		Long: `Execute the IR before and after every pass on random inputs, and print the
 largest relative difference that each pass made. Exit code 1 names the first pass
@@ -24,21 +24,27 @@ that changed the result by more than the reordering of sums explains.
 
 The reference evaluator executes the IR in float64: choose small sizes with --set. If
 they need more memory than the machine has, the command fails before it executes
-anything and says how much; --ignore-memory continues regardless.`,
+anything and says how much; --ignore-memory continues regardless.
+
+With --bisect it finds the rewrite that is to blame: each application of a rule has a
+number, and ptc checks with the first half of them, then with a quarter or three
+quarters, until one remains. It prints the pass, the rule and the position, and the
+lines of the IR that the rewrite changes.`,
 		Example: `  ptc check examples/gpt/gpt.ptl --set batch=2 --set seq=16
   ptc check gpt.ptl --layout three_d --set batch=8 --json`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
-		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON, ignore) },
+		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], &f, asJSON, ignore, bisect) },
 	}
 	f.add(cmd)
 	f.addPorts(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&ignore, "ignore-memory", false, "check sizes that need more memory than the machine has")
+	cmd.Flags().BoolVar(&bisect, "bisect", false, "find the rewrite that changes the result")
 	return cmd
 }
 
-func (a *app) check(path string, f *sourceFlags, asJSON, ignore bool) error {
+func (a *app) check(path string, f *sourceFlags, asJSON, ignore, bisect bool) error {
 	u, err := a.openUnit(path, f.importsBelow)
 	if err != nil {
 		return err
@@ -48,6 +54,9 @@ func (a *app) check(path string, f *sourceFlags, asJSON, ignore bool) error {
 		u.opts.CheckMemory = max(free, 1)
 		// What is needed is what is reachable: garbage is collected before it takes the rest.
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(u.opts.CheckMemory))
+	}
+	if bisect {
+		return a.bisect(u, asJSON)
 	}
 	found, r, err := compiler.Check(u.opts)
 	if err != nil {
@@ -62,11 +71,32 @@ func (a *app) check(path string, f *sourceFlags, asJSON, ignore bool) error {
 		return err
 	}
 	if bad := found.First(); bad != nil {
-		return inputf("pass `%s` changed the result: relative difference %.3g at %s, and %.3g is allowed (%s)",
-			bad.Pass, bad.Diff, bad.Worst, bad.Tol, bad.Kind)
+		return inputf("%s", bad)
 	}
 	return nil
 }
+
+// bisect finds the rewrite that a check fails by.
+func (a *app) bisect(u *unit, asJSON bool) error {
+	c, r, err := compiler.Bisect(u.opts)
+	switch {
+	case err != nil:
+		return compileError(err, u.sources(r))
+	case asJSON:
+		err = a.printJSON(c)
+	case c == nil:
+		err = a.print("no pass changes the result\n")
+	case c.Number > 0:
+		err = a.print(c.Diff(mostLines))
+	}
+	if err == nil && c != nil {
+		err = inputf("%s", c)
+	}
+	return err
+}
+
+// mostLines is how many changed lines --bisect prints; --json has both texts in full.
+const mostLines = 60
 
 func checkTable(r *compiler.CheckReport) string {
 	var b strings.Builder

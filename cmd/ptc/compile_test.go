@@ -171,6 +171,9 @@ func TestCheck(t *testing.T) {
 		t.Errorf("check --json says %+v", rows)
 	}
 	must(t, with(small, "check", "p/model.ptl", "--ignore-memory")...)
+	if r := must(t, with(small, "check", "p/model.ptl", "--bisect")...); r.out != "no pass changes the result\n" {
+		t.Errorf("check --bisect of what is right: %s", r.out)
+	}
 }
 
 // TestCheckOfLargeSizes: sizes that no machine has memory for are refused at once, with how

@@ -36,6 +36,11 @@ type Row struct {
 	OK   bool   `json:"ok"`
 }
 
+// String says what is wrong with a row that is not OK.
+func (r *Row) String() string {
+	return fmt.Sprintf("pass `%s` changed the result: relative difference %.3g at %s, and %.3g is allowed (%s)", r.Pass, r.Diff, r.Worst, r.Tol, r.Kind)
+}
+
 // Report is the rows in the order of the passes; autodiff and precision have
 // several.
 type Report struct {

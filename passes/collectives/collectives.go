@@ -22,6 +22,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 		x := &rewriter{c: c, m: m, f: f, l: l, planner: planner}
 		x.relabel()
 		x.sweeps()
+		for _, y := range x.whys {
+			c.Because(y.o, "`%s` over %s stays behind `%s` over %s: %s", y.o.Name, strings.Join(over(y.o), ", "), y.before.Name, strings.Join(over(y.before), ", "), y.why)
+		}
 		x.levels()
 	}
 	return nil
@@ -78,6 +81,13 @@ type rewriter struct {
 	dirty map[*ir.Value]bool
 	seen  map[string]*ir.Value // collectives of this phase, by what they do
 	fired string               // the rule that was applied last
+	whys  []unmerged           // of this sweep, if anybody asks
+}
+
+// unmerged is two collectives of which one reads the other, and why they are not one.
+type unmerged struct {
+	o, before *ir.Op
+	why       string
 }
 
 // relabel takes mesh axes of size 1 off all types: over one device nothing
@@ -150,7 +160,7 @@ func (x *rewriter) begin() {
 	x.with = map[*ir.Value]*ir.Value{}
 	x.seen = map[string]*ir.Value{}
 	x.dirty = map[*ir.Value]bool{}
-	x.out = nil
+	x.out, x.whys = nil, nil
 	x.b = op.Builder{F: x.f, Sink: &x.out}
 }
 
@@ -176,7 +186,7 @@ func (x *rewriter) end() {
 // try applies the first rule that fits o, if one does: what reads o's result
 // then reads what the rule gives.
 func (x *rewriter) try(o *ir.Op) bool {
-	if len(o.Results) != 1 || len(o.Args) == 0 {
+	if len(o.Results) != 1 || len(o.Args) == 0 || x.c.Spent() {
 		return false
 	}
 	from := len(x.out)
@@ -188,6 +198,7 @@ func (x *rewriter) try(o *ir.Op) bool {
 			continue
 		}
 		x.fired = r.name
+		x.c.May(r.name, o)
 		kept := map[*ir.Value]bool{w: true}
 		saved := int64(0)
 		for _, n := range x.out[from:] {

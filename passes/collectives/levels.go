@@ -53,7 +53,7 @@ func (x *rewriter) levels() {
 }
 
 func (x *rewriter) leveled(o *ir.Op) *ir.Value {
-	if !exchange(o) || len(over(o)) < 2 {
+	if !exchange(o) || len(over(o)) < 2 || x.c.Spent() {
 		return nil
 	}
 	from := len(x.out)
@@ -75,6 +75,7 @@ func (x *rewriter) leveled(o *ir.Op) *ir.Value {
 		x.out = x.out[:from]
 		return nil
 	}
+	x.c.May("two levels", o)
 	if !sameSizes(w.Type, o.Result().Type) {
 		panic(fmt.Sprintf("collectives: %s became %s", o.Result().Type, w.Type))
 	}

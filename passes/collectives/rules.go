@@ -115,7 +115,26 @@ func replan(x *rewriter, o *ir.Op) *ir.Value {
 		}
 	}
 	if best == nil {
+		x.because(o)
 		return nil
 	}
 	return best.Emit(&x.b, from, o.Result().Type)
+}
+
+// because notes why no reshard takes the place of o and of the one that it reads.
+func (x *rewriter) because(o *ir.Op) {
+	p := o.Args[0].Def
+	if !x.c.Asked() || p == nil || !reshards(p) {
+		return
+	}
+	why := "no single reshard sends less"
+	switch {
+	case p.Slot != o.Slot:
+		why = "they are in different phases or runs"
+	case !x.only(o.Args[0]):
+		why = "others read its result, and no single reshard makes up for a second collective"
+	case len(x.l.forbidden) > 0:
+		why += " with the collectives that the layout allows"
+	}
+	x.whys = append(x.whys, unmerged{o, p, why})
 }

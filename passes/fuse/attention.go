@@ -12,35 +12,46 @@ import (
 // core is the operations of an attention, one after the other in the program.
 type core struct{ ops []*ir.Op }
 
-// findCores finds the attentions of the program, each of which will be one kernel, and
+// findCores finds the attentions of f, each of which will be one kernel, and
 // puts the operations of each in a row. Those of the forward and the backward phase
-// are two, since package remat has the latter compute the scores again.
-func (p *program) findCores(c *pass.Context) {
-	p.core, p.mask = map[*ir.Op]*core{}, map[*ir.Op]bool{}
+// are two, since package remat has the latter compute the scores again. mask is the operations
+// on positions alone that an attention reads, and those that they are made of: each block of
+// scores has its own, however long the formula is.
+func findCores(c *pass.Context, f *ir.Func) (cores map[*ir.Op]*core, mask map[*ir.Op]bool) {
+	cores, mask = map[*ir.Op]*core{}, map[*ir.Op]bool{}
 	if !c.Target.Attention {
-		return
+		return cores, mask
 	}
-	at := make(map[*ir.Op]int, len(p.f.Ops))
-	for i, o := range p.f.Ops {
+	at := make(map[*ir.Op]int, len(f.Ops))
+	for i, o := range f.Ops {
 		at[o] = i
 	}
-	readers := make(map[*ir.Value][]*ir.Op, len(p.f.Ops))
-	for _, o := range p.f.Ops {
+	readers := make(map[*ir.Value][]*ir.Op, len(f.Ops))
+	for _, o := range f.Ops {
 		for _, v := range o.Args {
 			readers[v] = append(readers[v], o)
 		}
 	}
 	constant := fusion.Constants{}
 	within := func(exp, o *ir.Op) bool { return !alone(o) && o.Run == exp.Run && o.Task == exp.Task }
+	var addMask func(v *ir.Value)
+	addMask = func(v *ir.Value) {
+		if constant.Has(v) && !mask[v.Def] {
+			mask[v.Def] = true
+			for _, a := range v.Def.Args {
+				addMask(a)
+			}
+		}
+	}
 	known := map[*ir.Op]bool{}
 	var failed []unmade
-	for _, k := range fusion.Cores(p.f, within) {
+	for _, k := range fusion.Cores(f, within) {
 		for _, o := range k.Ops {
 			known[o] = true
 		}
-		why := unfit(p.f, k, readers, c.Target.Unfit)
+		why := unfit(f, k, readers, c.Target.Unfit)
 		if why == "" {
-			why = inRow(p.f.Ops, at, k)
+			why = inRow(f.Ops, at, k)
 		}
 		if why != "" {
 			failed = append(failed, unmade{k, why})
@@ -48,25 +59,14 @@ func (p *program) findCores(c *pass.Context) {
 		}
 		x := &core{k.Ops}
 		for _, o := range k.Ops {
-			p.core[o] = x
+			cores[o] = x
 			for _, v := range o.Args {
-				p.addMask(v, constant)
+				addMask(v)
 			}
 		}
 	}
-	warnStored(c, p.f, readers, known, warnUnmade(c, failed))
-}
-
-// addMask notes what v is made of, where it is made of positions alone: each block of
-// scores has its own, however long the formula is.
-func (p *program) addMask(v *ir.Value, constant fusion.Constants) {
-	if !constant.Has(v) || p.mask[v.Def] {
-		return
-	}
-	p.mask[v.Def] = true
-	for _, a := range v.Def.Args {
-		p.addMask(a, constant)
-	}
+	warnStored(c, f, readers, known, warnUnmade(c, failed))
+	return cores, mask
 }
 
 // unfit is why the operations of an attention are no kernel, or none for the target, or empty.
@@ -131,59 +131,51 @@ func inRow(ops []*ir.Op, at map[*ir.Op]int, k *fusion.Core) string {
 }
 
 // attention makes a group of an attention.
-func (p *program) attention(x *core) *group {
-	g := &group{id: len(p.groups), class: fusion.Attend}
+func (p *grouping) attention(x *core) *group {
+	g := &group{id: len(p.list), shape: shape{class: fusion.Attend}}
 	for _, o := range x.ops {
-		if p.free[o] || p.views[o.Results[0]] != nil {
+		if p.in.ops[o].free || p.in.views[o.Results[0]] != nil {
 			continue
 		}
 		if o.Name == op.Exp && g.space == "" {
 			g.space = spaceOf(o.Result().Type.Axes)
 		}
 		g.ops = append(g.ops, o)
-		g.last = p.index[o]
-		g.late = g.late || p.late[o]
+		g.last = p.in.ops[o].index
+		g.late = g.late || p.in.ops[o].late
 		if o.Run != nil {
-			g.stack, g.run = o.Run.Stack, max(g.run, p.time.start[o.Run])
-			g.early = max(g.early, p.time.early[o])
+			g.stack, g.run = o.Run.Stack, max(g.run, p.in.time.start[o.Run])
+			g.early = max(g.early, p.in.time.early[o])
 		}
 		if op.Of(o).Class == op.Contraction {
 			g.root = o
 		}
 		g.ins += 1 + len(o.Args)
 	}
-	g.segment = p.segment[g.ops[0]]
+	g.segment = p.in.ops[g.ops[0]].segment
 	for _, o := range g.ops {
 		p.of[o] = g
 	}
 	for _, o := range g.ops {
 		for _, v := range o.Results {
-			g.result = g.result || p.result[v]
-			for _, r := range p.readers(v) {
+			g.result = g.result || p.in.result[v]
+			for _, r := range p.in.readers(v) {
 				if p.of[r.o] != g {
 					g.outside++
 				}
 			}
-			g.outs += len(p.readers(v))
+			g.outs += len(p.in.readers(v))
 		}
 	}
 	g.outs++
-	p.groups = append(p.groups, g)
+	p.list = append(p.list, g)
 	p.seq.push(g)
 	return g
 }
 
-// intoAttention: cheap work that nothing else needs, on operands, scores or results.
-func intoAttention(p *program, a, b *group, u use) bool {
-	return !u.outside && a.cheap && p.attends(a, b)
-}
-
-// attentionInto: work on results, and on what is over the rows.
-func attentionInto(p *program, a, b *group, _ use) bool { return p.attends(a, b) }
-
 // attends reports whether both groups together are one attention.
-func (p *program) attends(a, b *group) bool {
-	whole := &group{class: fusion.Attend, ops: p.inOrder(append([]*ir.Op(nil), a.ops...), b.ops)}
+func (p *grouping) attends(a, b *group) bool {
+	whole := &group{shape: shape{class: fusion.Attend}, ops: p.in.inOrder(append([]*ir.Op(nil), a.ops...), b.ops)}
 	for _, o := range whole.ops {
 		p.of[o] = whole
 	}
@@ -197,10 +189,10 @@ func (p *program) attends(a, b *group) bool {
 	var outs []*ir.Value
 	for _, o := range whole.ops {
 		for _, v := range o.Results {
-			if p.result[v] || p.readOutside(v, whole) {
+			if p.in.result[v] || p.readOutside(v, whole) {
 				outs = append(outs, v)
 			}
 		}
 	}
-	return p.alike.attention(whole, p.body(whole, outs))
+	return p.known.attention(whole, p.body(whole, outs, nil))
 }

@@ -1,21 +1,22 @@
 package fuse
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
-	"ptc/passes/pass"
 )
 
 // launchBytes is what is read in the time of a launch more.
 const launchBytes = 8 << 20
 
-// castsApart notes the casts to fewer bytes, of what is in memory, that are not done as products read their operand. Each block
-// of a product's result reads all of its operand's rows that it needs, and casts them itself: the operand is read, from
-// caches, as many times as there are blocks side by side, in more bytes than if it were cast before; and a
-// product whose operands are only read has them copied by what no thread waits for. A cast before reads the operand once
-// and writes it once. On targets that do not say how large blocks are, every product casts its own.
-func (p *program) castsApart(c *pass.Context) {
-	if c.Target.Block == 0 {
+// markCasts marks the casts to fewer bytes of stored values that are kernels of their own. Otherwise each block of a
+// product's result casts all rows of the operand that it needs: the operand is read, from caches, as many times as there
+// are blocks next to each other, in more bytes than if it had been cast; and a product that only reads its operands has
+// them copied asynchronously. A separate cast reads the operand once and writes it once. If the target does not say how
+// large blocks are, every product casts its own.
+func (p *facts) markCasts(block int64) {
+	if block == 0 {
 		return
 	}
 	for _, o := range p.f.Ops {
@@ -26,19 +27,19 @@ func (p *program) castsApart(c *pass.Context) {
 		if d := p.stored(o.Args[0]).Def; d != nil && !alone(d) || in.Bytes() <= out.Bytes() {
 			continue
 		}
-		times, ok := p.readAgain(o.Result(), c.Target.Block)
+		times, ok := p.readAgain(o.Result(), block)
 		if !ok || times*int64(in.Bytes()-out.Bytes()) <= int64(in.Bytes()+out.Bytes())+launchBytes {
 			continue
 		}
-		p.before[o], p.keep[o.Result()] = true, true
+		p.ops[o].castFirst = true
 	}
 }
 
 // readAgain is how many times v is read by the blocks of products, of so many rows or columns; false where others than
 // products read it.
-func (p *program) readAgain(v *ir.Value, block int64) (times int64, ok bool) {
+func (p *facts) readAgain(v *ir.Value, block int64) (times int64, ok bool) {
 	for _, r := range p.readers(v) {
-		if op.Of(r.o).Class != op.Contraction || p.core[r.o] != nil {
+		if op.Of(r.o).Class != op.Contraction || p.ops[r.o].core != nil {
 			return 0, false
 		}
 		others := int64(1)
@@ -53,11 +54,6 @@ func (p *program) readAgain(v *ir.Value, block int64) (times int64, ok bool) {
 }
 
 // castBefore reports whether group a has a cast that products do not do themselves.
-func (p *program) castBefore(a *group) bool {
-	for _, o := range a.ops {
-		if p.before[o] {
-			return true
-		}
-	}
-	return false
+func (p *grouping) castBefore(a *group) bool {
+	return slices.ContainsFunc(a.ops, func(o *ir.Op) bool { return p.in.ops[o].castFirst })
 }

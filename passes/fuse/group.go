@@ -9,6 +9,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // space is a set of sized axes in canonical text: "batch=8,seq=4,".
@@ -37,37 +38,100 @@ func (s space) in(t space) bool {
 // as it is.
 const exchange fusion.Class = "exchange"
 
-// group walks the program and forms groups.
-func (p *program) group() {
-	for _, o := range p.f.Ops {
-		if p.free[o] || len(o.Results) == 1 && p.views[o.Result()] != nil {
+// shape is what decides which rule a group is under.
+type shape struct {
+	class fusion.Class
+	space space  // iteration space; of the result for gemm, scatter, pieces; of the scores for attention
+	kept  space  // row, column: the axes that remain
+	root  *ir.Op // contraction (of attention the last), first reduction, scatter_add, concat, pad
+}
+
+// group is a set of operations that becomes one kernel.
+type group struct {
+	shape
+	id   int      // its place in grouping.list
+	ops  []*ir.Op // in program order
+	last int      // program index of its last operation
+	rank int64    // its place in the sequence, between two others
+	prev *group
+	next *group
+	// What the rules ask of all operations: the number of reads by others, whether
+	// a value is a result of the function, whether all work may be repeated; and how
+	// long it takes to go through what they read, and through who reads them.
+	outside int
+	result  bool
+	cheap   bool
+	ins     int
+	outs    int
+	// segment is the stretch between messages that the group is in, of one task. Messages
+	// keep their order, on which other stages rely, so no kernel may need what
+	// comes after one and be needed before it.
+	segment int
+	// stack is that of which each instance has such a kernel, run the start of the run
+	// in which it is done, and early that of the first one in which it can be.
+	stack      *ir.Stack
+	run, early int
+	// late: rematerialized for the backward phase, or after such work. In a kernel
+	// with what is early it would run in the forward phase, and its results would
+	// be kept from there on: what rematerialization is to avoid.
+	late bool
+}
+
+// subject is the operation that a group is named for.
+func (g *group) subject() *ir.Op {
+	if g.root != nil {
+		return g.root
+	}
+	return g.ops[len(g.ops)-1]
+}
+
+// String is the group in a few words: its class, and the operation that it is named for.
+func (g *group) String() string { return string(g.class) + " `" + g.subject().Name + "`" }
+
+// grouping decides which operations become one kernel.
+type grouping struct {
+	in      *facts
+	list    []*group // by creation; merged ones are empty
+	of      map[*ir.Op]*group
+	above   ancestry
+	seq     sequence
+	known   *likeness // of all functions
+	ownRuns bool      // no group has operations of two runs
+}
+
+// newGrouping walks the program and forms groups.
+func newGrouping(c *pass.Context, in *facts, known *likeness, ownRuns bool) *grouping {
+	p := &grouping{in: in, of: make(map[*ir.Op]*group, len(in.f.Ops)), above: newAncestry(in), known: known, ownRuns: ownRuns}
+	for _, o := range in.f.Ops {
+		if in.ops[o].free || len(o.Results) == 1 && in.views[o.Result()] != nil || p.of[o] != nil { // of an attention
 			continue
 		}
-		if p.of[o] != nil {
-			continue // of an attention
-		}
 		g, ops := (*group)(nil), []*ir.Op{o}
-		if x := p.core[o]; x != nil {
+		if x := in.ops[o].core; x != nil {
 			g = p.attention(x)
 			ops = slices.Clone(g.ops)
 		} else {
 			g = p.newGroup(o)
 		}
 		for _, o := range ops {
-			for _, in := range p.producers(o) {
-				if from := p.of[in]; from != nil && from != g && p.mayMerge(from, g) {
-					g = p.merge(from, g)
+			for _, d := range in.producers(o) {
+				if from := p.of[d]; from != nil && from != g {
+					if u, why := p.union(from, g); why == "" && c.May("join a producer to", o) {
+						g = p.merge(from, g, u)
+					}
 				}
 			}
 		}
 	}
+	return p
 }
 
-func (p *program) newGroup(o *ir.Op) *group {
-	g := &group{id: len(p.groups), ops: []*ir.Op{o}, last: p.index[o]}
-	g.class, g.segment, g.late = fusion.Map, p.segment[o], p.late[o]
+// newGroup makes a group of o.
+func (p *grouping) newGroup(o *ir.Op) *group {
+	g := &group{id: len(p.list), ops: []*ir.Op{o}, last: p.in.ops[o].index}
+	g.class, g.segment, g.late = fusion.Map, p.in.ops[o].segment, p.in.ops[o].late
 	if o.Run != nil {
-		g.stack, g.run, g.early = o.Run.Stack, p.time.start[o.Run], p.time.early[o]
+		g.stack, g.run, g.early = o.Run.Stack, p.in.time.start[o.Run], p.in.time.early[o]
 	}
 	if len(o.Results) > 0 {
 		g.space = spaceOf(o.Results[0].Type.Axes)
@@ -95,92 +159,36 @@ func (p *program) newGroup(o *ir.Op) *group {
 	}
 	g.cheap, g.ins = g.class != exchange && flopsPerElement(o) <= cheapFlops, 1+len(o.Args)
 	for _, v := range o.Results {
-		g.result = g.result || p.result[v]
-		g.outside += len(p.readers(v))
+		g.result = g.result || p.in.result[v]
+		g.outside += len(p.in.readers(v))
 	}
 	g.outs = 1 + g.outside
-	p.groups = append(p.groups, g)
+	p.list = append(p.list, g)
 	p.seq.push(g)
 	p.of[o] = g
 	return g
 }
 
-// producers lists the operations that o's operands come from, through views,
-// the largest operand first; latest first among equals, as it is the likeliest
-// to be the main one.
-func (p *program) producers(o *ir.Op) []*ir.Op {
-	var out []*ir.Op
-	for _, a := range o.Args {
-		if d := p.stored(a).Def; d != nil && !p.free[d] {
-			out = append(out, d)
-		}
-	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i].Results[0].Type.Elems(), out[j].Results[0].Type.Elems()
-		if a != b {
-			return a > b
-		}
-		return p.index[out[i]] > p.index[out[j]]
-	})
-	return out
-}
-
-// reader is an operation that reads a value, perhaps through views.
-type reader struct {
-	o      *ir.Op
-	arg    int
-	byName bool // only views that keep names and sizes lie between
-}
-
-// readers lists the non-view readers of v, once: a value that every parameter's
-// update reads would else be looked through for each of them again.
-func (p *program) readers(v *ir.Value) []reader {
-	out, known := p.read[v]
-	if known {
-		return out
-	}
-	var walk func(v *ir.Value, byName bool)
-	walk = func(v *ir.Value, byName bool) {
-		for _, o := range p.users[v] {
-			if len(o.Results) == 1 && p.views[o.Result()] != nil {
-				walk(o.Result(), byName && op.Has(o, op.ByName))
-				continue
-			}
-			for i, a := range o.Args {
-				if a == v {
-					out = append(out, reader{o, i, byName})
-				}
-			}
-		}
-	}
-	walk(v, true)
-	p.read[v] = out
-	return out
-}
-
-// merge makes one group of a and b, just after it was found that no path leads
-// from one to the other outside. The smaller moves into the
-// larger, so that however large groups grow, all merges together take n log n: the
+// merge makes one group of a and b, whose union is u. The smaller moves into the
+// larger, so that however large groups grow, all merges take n log n: the
 // sum over all parameters is one group with operations of each of them.
-func (p *program) merge(a, b *group) *group {
-	class, space, kept, root := merged(a, b)
-	last := max(a.last, b.last)
-	run, _ := p.together(a, b)
+func (p *grouping) merge(a, b *group, u union) *group {
+	shape, last := merged(a, b), max(a.last, b.last)
 	between := 0
 	p.reads(a, b, func(*ir.Op, int, bool) bool { between++; return true })
 	from, to := a, b
 	if len(a.ops) > len(b.ops) {
 		from, to = b, a
 		a.id, b.id = b.id, a.id
-		p.groups[a.id], p.groups[b.id] = a, b
+		p.list[a.id], p.list[b.id] = a, b
 	}
 	for _, o := range from.ops {
 		p.of[o] = to
 	}
-	p.seq.join(a, b, to, p.between, a.outside > between)
-	to.ops = p.inOrder(a.ops, b.ops)
-	to.class, to.space, to.kept, to.root, to.last = class, space, kept, root, last
-	to.run, to.early = run, max(a.early, b.early)
+	p.seq.join(a, b, to, u.between, a.outside > between)
+	to.ops = p.in.inOrder(a.ops, b.ops)
+	to.shape, to.last = shape, last
+	to.run, to.early = u.run, max(a.early, b.early)
 	to.outside = a.outside + b.outside - between
 	to.late = a.late || b.late
 	to.result, to.cheap = a.result || b.result, a.cheap && b.cheap
@@ -189,32 +197,16 @@ func (p *program) merge(a, b *group) *group {
 	return to
 }
 
-// inOrder is the operations of two groups in program order.
-func (p *program) inOrder(a, b []*ir.Op) []*ir.Op {
-	if p.index[a[len(a)-1]] < p.index[b[0]] {
-		return append(a, b...) // no copy where a has room
-	}
-	out := make([]*ir.Op, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if p.index[a[0]] < p.index[b[0]] {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out, b = append(out, b[0]), b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
-}
-
 // reads calls yield for every operand of b that is a value of a, until it says
 // false, and reports whether it never did. It goes through what b reads or
 // through who reads a, whatever is less: the values of a may have readers in
 // every layer, and b may be the sum over all of them.
-func (p *program) reads(a, b *group, yield func(o *ir.Op, arg int, byName bool) bool) bool {
+func (p *grouping) reads(a, b *group, yield func(o *ir.Op, arg int, byName bool) bool) bool {
 	if b.ins <= a.outs {
 		for _, o := range b.ops {
 			for i, v := range o.Args {
 				w, byName := v, true
-				if x := p.views[v]; x != nil {
+				if x := p.in.views[v]; x != nil {
 					w, byName = x.base, x.byName
 				}
 				if w.Def != nil && p.of[w.Def] == a && !yield(o, i, byName) {
@@ -226,7 +218,7 @@ func (p *program) reads(a, b *group, yield func(o *ir.Op, arg int, byName bool) 
 	}
 	for _, o := range a.ops {
 		for _, v := range o.Results {
-			for _, r := range p.readers(v) {
+			for _, r := range p.in.readers(v) {
 				if p.of[r.o] == b && !yield(r.o, r.arg, r.byName) {
 					return false
 				}
@@ -238,14 +230,9 @@ func (p *program) reads(a, b *group, yield func(o *ir.Op, arg int, byName bool) 
 
 // merged is the shape of the union: the group with a root decides, and of two
 // maps the larger space.
-func merged(a, b *group) (fusion.Class, space, space, *ir.Op) {
-	switch {
-	case b.root != nil:
-		return b.class, b.space, b.kept, b.root
-	case a.root != nil:
-		return a.class, a.space, a.kept, a.root
-	case b.space.in(a.space):
-		return a.class, a.space, a.kept, a.root
+func merged(a, b *group) shape {
+	if b.root == nil && (a.root != nil || b.space.in(a.space)) {
+		return a.shape
 	}
-	return b.class, b.space, b.kept, b.root
+	return b.shape
 }

@@ -8,6 +8,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 const (
@@ -30,8 +31,8 @@ const (
 // which takes the place of an argument, or small; products and casts of weights write
 // more, and move past a few calls at most. A call does not move up to where a collective
 // that it reads may still be under way.
-func joinCalls(f *ir.Func, shared *kernels) {
-	j := newJoining(f, shared)
+func joinCalls(c *pass.Context, f *ir.Func, shared *kernels) {
+	j := newJoining(c, f, shared)
 	var out []*ir.Op
 	for at := 0; at < len(f.Ops); {
 		end := at + 1
@@ -67,7 +68,9 @@ func (j *joining) once(calls []*ir.Op) []*ir.Op {
 // together reports whether a and b are of one run and one task.
 func together(a, b *ir.Op) bool { return a.Run == b.Run && a.Task == b.Task }
 
+// joining is what is known of the calls of a function.
 type joining struct {
+	context *pass.Context
 	f       *ir.Func
 	shared  *kernels
 	at      map[*ir.Op]int
@@ -76,8 +79,8 @@ type joining struct {
 	same    map[*ir.Value]*ir.Value // results of calls that are done once, and of those in whose place that is
 }
 
-func newJoining(f *ir.Func, shared *kernels) *joining {
-	j := &joining{f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, same: map[*ir.Value]*ir.Value{}}
+func newJoining(c *pass.Context, f *ir.Func, shared *kernels) *joining {
+	j := &joining{context: c, f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, same: map[*ir.Value]*ir.Value{}}
 	for i, o := range f.Ops {
 		j.at[o] = i
 		for _, v := range o.Args {
@@ -102,7 +105,7 @@ func (j *joining) stretch(ops []*ir.Op) []*ir.Op {
 		k := slices.IndexFunc(open[late:], func(with []*ir.Op) bool {
 			return kind == j.kind(with[0]) && len(with) < maxSections && j.joins(c, with, kind)
 		})
-		if k < 0 {
+		if k < 0 || !j.context.May("one launch with the next", open[late+k][0]) {
 			open = append(open, []*ir.Op{c})
 			continue
 		}
@@ -147,7 +150,7 @@ func (j *joining) later(open [][]*ir.Op) [][]*ir.Op {
 	for k := len(open) - 1; k >= 0; k-- {
 		if c := open[k][0]; len(open[k]) == 1 && j.kind(c) == light {
 			for n := k + 1; n < min(len(open), k+1+mostOpen); n++ {
-				if with := open[n]; len(with) > 0 && len(with) < maxSections && j.kind(with[0]) == light && j.waitsFor(c, with[0]) {
+				if with := open[n]; len(with) > 0 && len(with) < maxSections && j.kind(with[0]) == light && j.waitsFor(c, with[0]) && j.context.May("one launch with a later one", c) {
 					j.at[c] = j.at[with[0]]
 					open[n], open[k] = append(with, c), nil
 					break
@@ -350,15 +353,7 @@ func (j *joining) section(f *ir.Func, c *ir.Op, arg func(n int) *ir.Value) {
 		for i, v := range o.Args {
 			operands[i] = at[v]
 		}
-		var types []ir.Type
-		for _, r := range o.Results {
-			types = append(types, r.Type.Clone())
-		}
-		n := f.NewOp(o.Name, operands, o.Attrs, types...)
-		for i, r := range o.Results {
-			at[r] = n.Results[i]
-		}
-		f.Ops = append(f.Ops, n)
+		appendCopy(f, o, operands, at)
 	}
 	for _, r := range k.Results {
 		f.Results = append(f.Results, ir.Result{Value: at[r.Value], Role: ir.RoleOut})

@@ -19,7 +19,7 @@ func sumInParts(c *pass.Context, m *ir.Module, shared *kernels) {
 	if c.Target.Parts == nil {
 		return
 	}
-	p := &parting{c: c, shared: shared, of: map[alike]*fusion.Parts{}, numbers: map[*ir.Func][]int64{}}
+	p := &parting{c: c, shared: shared, of: map[cutLike]*fusion.Parts{}, numbers: map[*ir.Func][]int64{}}
 	for _, f := range slices.Clone(m.Funcs) { // which gets more kernels
 		if f.Class == ir.Kernel {
 			continue
@@ -36,20 +36,21 @@ func sumInParts(c *pass.Context, m *ir.Module, shared *kernels) {
 type parting struct {
 	c      *pass.Context
 	shared *kernels
-	of     map[alike]*fusion.Parts // nil for kernels that stay
+	of     map[cutLike]*fusion.Parts // nil for kernels that stay
 	// numbers are the parts of each product of a kernel.
 	numbers map[*ir.Func][]int64
 	calls   int   // that were rewritten
 	bytes   int64 // of their partial sums
 }
 
-// alike is kernel f, cut as kernel to is.
-type alike struct{ f, to *ir.Func }
+// cutLike is kernel f, cut as kernel to is.
+type cutLike struct{ f, to *ir.Func }
 
 func (p *parting) rewrite(f *ir.Func) {
 	var out []*ir.Op
 	for _, o := range f.Ops {
 		if two := p.split(f, o); two != nil {
+			p.c.May("sum in parts", o)
 			out = append(out, two...)
 			p.calls++
 		} else {
@@ -61,7 +62,7 @@ func (p *parting) rewrite(f *ir.Func) {
 
 // inParts is kernel k in parts, or nil where the target wants none or k cannot have them.
 func (p *parting) inParts(k *ir.Func) *fusion.Parts {
-	return p.cut(alike{k, k}, func(x *fusion.Kernel) int64 {
+	return p.cut(cutLike{k, k}, func(x *fusion.Kernel) int64 {
 		n := p.c.Target.Parts(x)
 		p.numbers[k] = append(p.numbers[k], n)
 		return n
@@ -71,7 +72,7 @@ func (p *parting) inParts(k *ir.Func) *fusion.Parts {
 // like is kernel k cut as kernel to is.
 func (p *parting) like(k, to *ir.Func) *fusion.Parts {
 	left := p.numbers[to]
-	return p.cut(alike{k, to}, func(*fusion.Kernel) int64 {
+	return p.cut(cutLike{k, to}, func(*fusion.Kernel) int64 {
 		n := int64(1)
 		if len(left) > 0 {
 			n, left = left[0], left[1:]
@@ -80,7 +81,7 @@ func (p *parting) like(k, to *ir.Func) *fusion.Parts {
 	})
 }
 
-func (p *parting) cut(k alike, parts func(*fusion.Kernel) int64) *fusion.Parts {
+func (p *parting) cut(k cutLike, parts func(*fusion.Kernel) int64) *fusion.Parts {
 	x, known := p.of[k]
 	if !known {
 		var err error
@@ -94,7 +95,7 @@ func (p *parting) cut(k alike, parts func(*fusion.Kernel) int64) *fusion.Parts {
 
 // split is call o as two, or nil where it stays.
 func (p *parting) split(f *ir.Func, o *ir.Op) []*ir.Op {
-	if o.Callee == nil {
+	if o.Callee == nil || p.c.Spent() {
 		return nil
 	}
 	whole := p.inParts(o.Callee)

@@ -12,14 +12,14 @@ import (
 // the numbers that follow.
 type ancestry struct{ number, below map[*ir.Op]int }
 
-func (p *program) ancestry() ancestry {
+func newAncestry(p *facts) ancestry {
 	n := len(p.f.Ops)
 	parent, size := make([]int, n), make([]int, n)
 	for i := n - 1; i >= 0; i-- {
 		parent[i] = -1
 		for _, v := range p.f.Ops[i].Args {
-			if d := p.stored(v).Def; d != nil && !p.free[d] {
-				parent[i] = max(parent[i], p.index[d])
+			if d := p.source(v); d != nil {
+				parent[i] = max(parent[i], p.ops[d].index)
 			}
 		}
 		if size[i]++; parent[i] >= 0 {
@@ -47,8 +47,8 @@ func (t ancestry) of(x, y *ir.Op) bool {
 }
 
 // outsidePath reports whether some path leads from a through a third group
-// into b: then the union would have to run both before and after it. If there is
-// none, p.between is the groups behind a in the sequence that b depends on.
+// into b: then the union would have to run both before and after it. between is the groups
+// behind a in the sequence that b depends on, all of them if there is no such path.
 //
 // Groups without such a path mostly stand close to each other. Where there is one,
 // it may lead from a forward operation through the loss to a backward one of
@@ -56,16 +56,15 @@ func (t ancestry) of(x, y *ir.Op) bool {
 // a search that does not end soon looks from the other side too: at what reads a,
 // and what reads that. What it then comes to that is among those, or below them in
 // the tree above, it need not follow through all layers.
-func (p *program) outsidePath(a, b *group) bool {
+func (p *grouping) outsidePath(a, b *group) (between []*group, found bool) {
 	seen := map[*group]bool{a: true, b: true}
 	var ahead following
-	p.between = p.between[:0]
 	var reaches func(g *group) bool // whether g depends on a
 	reaches = func(g *group) bool {
 		for _, o := range g.ops {
-			for _, v := range p.needs(o) {
-				d := p.stored(v).Def
-				if d == nil || p.free[d] {
+			for _, v := range p.in.needs(o) {
+				d := p.in.source(v)
+				if d == nil {
 					continue
 				}
 				from := p.of[d]
@@ -76,9 +75,9 @@ func (p *program) outsidePath(a, b *group) bool {
 					continue
 				}
 				seen[from] = true
-				p.between = append(p.between, from)
-				if len(p.between) == soon {
-					if ahead = p.ahead(a, b); slices.ContainsFunc(p.between, ahead.has) {
+				between = append(between, from)
+				if len(between) == soon {
+					if ahead = p.ahead(a, b); slices.ContainsFunc(between, ahead.has) {
 						return true
 					}
 				}
@@ -89,7 +88,8 @@ func (p *program) outsidePath(a, b *group) bool {
 		}
 		return false
 	}
-	return reaches(b)
+	found = reaches(b)
+	return between, found
 }
 
 const (
@@ -107,12 +107,12 @@ type following struct {
 func (f following) has(g *group) bool { return slices.Contains(f.groups, g) }
 
 // ahead are some groups that depend on a, the nearest first, and not by way of b.
-func (p *program) ahead(a, b *group) (f following) {
+func (p *grouping) ahead(a, b *group) (f following) {
 	left := lookAhead
 	look := func(g *group) {
 		for _, o := range g.ops {
 			for _, v := range o.Results {
-				for _, r := range p.readers(v) {
+				for _, r := range p.in.readers(v) {
 					if left--; left < 0 || len(f.ops) == mostAhead {
 						return
 					}

@@ -1,31 +1,49 @@
 package fuse
 
 import (
+	"maps"
 	"slices"
 
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // fewReaders are looked through each time; of what is read in every layer it is noted
 // which groups do.
 const fewReaders = 8
 
-// recompute decides which of the values that other kernels read are stored and
+// storage decides which of the values that other kernels read are stored and
 // which the readers compute again: for each group it looks for one value w of
 // the group such that storing w alone, and computing the others from it, moves
 // the fewest bytes. It is the one-cut case of choosing what the backward pass
 // keeps by minimum cut (Chen et al., "Training Deep Nets with Sublinear Memory
 // Cost", 2016, where elementwise work is the first to be repeated).
-func (p *program) recompute() {
-	for _, g := range p.groups {
+type storage struct {
+	c       *pass.Context
+	in      *facts
+	groups  *grouping
+	again   map[*ir.Value]bool            // rematerialized by readers, not stored
+	keep    map[*ir.Value]bool            // stored so that others can be rematerialized
+	readBys map[*ir.Value]map[*group]bool // see readBy: by values with many readers
+}
+
+func newStorage(c *pass.Context, groups *grouping) *storage {
+	p := &storage{c, groups.in, groups, map[*ir.Value]bool{}, map[*ir.Value]bool{}, map[*ir.Value]map[*group]bool{}}
+	for o, x := range p.in.ops {
+		if x.castFirst {
+			p.keep[o.Result()] = true
+		}
+	}
+	for _, g := range groups.list {
 		for range 4 { // one choice may make another worthwhile
 			if !p.recomputeGroup(g) {
 				break
 			}
 		}
 	}
+	return p
 }
 
 // choice is a value to store and the values rematerialized from it.
@@ -39,11 +57,11 @@ type choice struct {
 // path is what computing a value again reads and passes through.
 type path struct{ leaves, between map[*ir.Value]bool }
 
-func (p *program) recomputeGroup(g *group) bool {
+func (p *storage) recomputeGroup(g *group) bool {
 	var shared []*ir.Value
 	for _, o := range g.ops {
 		for _, v := range o.Results {
-			if v.Type.Bytes() >= againBytes && !p.result[v] && !p.again[v] && !p.keep[v] && p.readOutside(v, g) && p.readByName(v) {
+			if v.Type.Bytes() >= againBytes && !p.in.result[v] && !p.again[v] && !p.keep[v] && p.groups.readOutside(v, g) && p.readByName(v) {
 				shared = append(shared, v)
 			}
 		}
@@ -61,24 +79,22 @@ func (p *program) recomputeGroup(g *group) bool {
 			}
 		}
 	}
-	if best.savings <= 0 || len(best.again) == 0 {
+	if best.savings <= 0 || len(best.again) == 0 || !p.c.May("compute again", best.again[0].Def) {
 		return false
 	}
 	if best.keep != nil {
 		p.keep[best.keep] = true
 	}
 	for _, v := range best.again {
-		p.again[v] = true
+		best.between[v] = true
 	}
-	for v := range best.between {
-		p.again[v] = true
-	}
+	maps.Copy(p.again, best.between)
 	return true
 }
 
 // evaluate supposes that w is stored and every other shared value computed
 // again, takes back those that cannot be, and counts the bytes saved.
-func (p *program) evaluate(w *ir.Value, shared []*ir.Value) choice {
+func (p *storage) evaluate(w *ir.Value, shared []*ir.Value) choice {
 	keepBefore := w != nil && p.keep[w]
 	if w != nil {
 		p.keep[w] = true
@@ -106,12 +122,10 @@ func (p *program) evaluate(w *ir.Value, shared []*ir.Value) choice {
 		}
 		try = kept
 	}
-	c := choice{keep: w, again: append([]*ir.Value(nil), try...), between: map[*ir.Value]bool{}}
+	c := choice{keep: w, again: slices.Clone(try), between: map[*ir.Value]bool{}}
 	for _, v := range try {
 		delete(p.again, v)
-		for b := range paths[v].between {
-			c.between[b] = true
-		}
+		maps.Copy(c.between, paths[v].between)
 	}
 	if w != nil && !keepBefore {
 		delete(p.keep, w)
@@ -122,8 +136,8 @@ func (p *program) evaluate(w *ir.Value, shared []*ir.Value) choice {
 
 // budget is the flops per element that may be repeated for v: little where it
 // is packed for a contraction, which may happen several times.
-func (p *program) budget(v *ir.Value) int64 {
-	for _, r := range p.readers(v) {
+func (p *storage) budget(v *ir.Value) int64 {
+	for _, r := range p.in.readers(v) {
 		if op.Of(r.o).Class == op.Contraction {
 			return packFlops
 		}
@@ -133,7 +147,7 @@ func (p *program) budget(v *ir.Value) int64 {
 
 // savings counts bytes: each value not written, and for each reading group
 // what it reads less, minus what it reads more.
-func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
+func (p *storage) savings(c choice, paths map[*ir.Value]path) int64 {
 	var total int64
 	if c.keep != nil && !p.isStored(c.keep) {
 		total -= int64(c.keep.Type.Bytes())
@@ -142,9 +156,9 @@ func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
 	small := map[*ir.Value]bool{}
 	for _, v := range c.again {
 		total += int64(v.Type.Bytes())
-		seen := map[*group]bool{p.of[v.Def]: true}
-		for _, r := range p.readers(v) {
-			g := p.of[r.o]
+		seen := map[*group]bool{p.groups.of[v.Def]: true}
+		for _, r := range p.in.readers(v) {
+			g := p.groups.of[r.o]
 			if seen[g] {
 				continue
 			}
@@ -153,9 +167,7 @@ func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
 			if more[g] == nil {
 				more[g] = map[*ir.Value]bool{}
 			}
-			for l := range paths[v].leaves {
-				more[g][l] = true
-			}
+			maps.Copy(more[g], paths[v].leaves)
 		}
 		for l := range paths[v].leaves {
 			if l != c.keep && !p.isStored(l) {
@@ -177,35 +189,26 @@ func (p *program) savings(c choice, paths map[*ir.Value]path) int64 {
 }
 
 // readBy reports whether an operation of g reads v already.
-func (p *program) readBy(g *group, v *ir.Value) bool {
-	readers := p.readers(v)
+func (p *storage) readBy(g *group, v *ir.Value) bool {
+	readers := p.in.readers(v)
 	if len(readers) <= fewReaders {
-		return slices.ContainsFunc(readers, func(r reader) bool { return p.of[r.o] == g })
+		return slices.ContainsFunc(readers, func(r reader) bool { return p.groups.of[r.o] == g })
 	}
 	groups := p.readBys[v]
 	if groups == nil {
 		groups = make(map[*group]bool, len(readers))
-		for _, r := range readers {
-			groups[p.of[r.o]] = true
-		}
 		p.readBys[v] = groups
+		for _, r := range readers {
+			groups[p.groups.of[r.o]] = true
+		}
 	}
 	return groups[g]
 }
 
-func (p *program) readOutside(v *ir.Value, g *group) bool {
-	for _, r := range p.readers(v) {
-		if p.of[r.o] != g {
-			return true
-		}
-	}
-	return false
-}
-
 // readByName reports whether every reader can take a computed value in the
 // place of v.
-func (p *program) readByName(v *ir.Value) bool {
-	for _, r := range p.readers(v) {
+func (p *storage) readByName(v *ir.Value) bool {
+	for _, r := range p.in.readers(v) {
 		c := op.Of(r.o).Class
 		if !r.byName || c == op.Indexed || c == op.Movement || alone(r.o) || stackOf(r.o) != stackOf(v.Def) {
 			return false
@@ -218,7 +221,7 @@ func (p *program) readByName(v *ir.Value) bool {
 // computing v from stored values, which it adds to the path's leaves; negative
 // if v cannot be computed so. A value much smaller than v may become a leaf
 // even if nothing else would have it stored.
-func (p *program) repeatCost(v *ir.Value, l path, budget int64) int64 {
+func (p *storage) repeatCost(v *ir.Value, l path, budget int64) int64 {
 	o := v.Def
 	if o == nil || op.Of(o).Class != op.Elementwise || len(o.Results) != 1 {
 		return -1
@@ -228,9 +231,9 @@ func (p *program) repeatCost(v *ir.Value, l path, budget int64) int64 {
 		if budget < 0 {
 			return -1
 		}
-		w := p.stored(a)
+		w := p.in.stored(a)
 		switch {
-		case w.Def != nil && p.free[w.Def]:
+		case w.Def != nil && p.in.ops[w.Def].free:
 		case p.again[w]:
 			if w != a {
 				return -1
@@ -250,8 +253,8 @@ func (p *program) repeatCost(v *ir.Value, l path, budget int64) int64 {
 
 // canStore reports whether the kernel that computes v can write it: a value
 // over its space, or over the kept axes of its reductions.
-func (p *program) canStore(v *ir.Value) bool {
-	g, s := p.of[v.Def], spaceOf(v.Type.Axes)
+func (p *storage) canStore(v *ir.Value) bool {
+	g, s := p.groups.of[v.Def], spaceOf(v.Type.Axes)
 	switch g.class {
 	case fusion.Row:
 		return s == g.space || s == g.kept
@@ -265,9 +268,9 @@ func (p *program) canStore(v *ir.Value) bool {
 
 // isStored reports whether v is in memory: an argument, a result, chosen to be
 // kept, or read by another kernel that does not compute it again.
-func (p *program) isStored(v *ir.Value) bool {
-	if v.Def == nil || p.result[v] || p.keep[v] {
+func (p *storage) isStored(v *ir.Value) bool {
+	if v.Def == nil || p.in.result[v] || p.keep[v] {
 		return true
 	}
-	return p.readOutside(v, p.of[v.Def]) && !p.again[v]
+	return p.groups.readOutside(v, p.groups.of[v.Def]) && !p.again[v]
 }

@@ -12,7 +12,7 @@ import (
 // used for; unless is why not.
 type rule struct {
 	from, to fusion.Class
-	ok       func(p *program, a, b *group, u use) bool
+	ok       func(p *grouping, a, b *group, u use) bool
 	unless   string
 }
 
@@ -29,57 +29,61 @@ var rules = []rule{
 	{fusion.Map, fusion.Row, intoRow, "the producer has neither the rows nor their kept axes, or others read it too"},
 	{fusion.Map, fusion.Column, intoColumn, "the producer is not elementwise over the reduced columns, or others read it"},
 	{fusion.Row, fusion.Map, rowInto, "the consumer has neither the rows nor their kept axes, or waits for other kernels too"},
-	{fusion.Column, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.kept }, "the consumer does not have the reduced shape"},
-	{fusion.Row, fusion.Row, sameRows, "the two reductions do not have the same rows"},
-	{fusion.Gemm, fusion.Map, func(_ *program, a, b *group, _ use) bool { return b.space == a.space }, "the consumer does not have the shape of the product"},
+	{fusion.Column, fusion.Map, func(_ *grouping, a, b *group, _ use) bool { return b.space == a.kept }, "the consumer does not have the reduced shape"},
+	{fusion.Row, fusion.Row, func(_ *grouping, a, b *group, _ use) bool { return a.space == b.space && a.kept == b.kept }, "the two reductions do not have the same rows"},
+	{fusion.Gemm, fusion.Map, func(_ *grouping, a, b *group, _ use) bool { return b.space == a.space }, "the consumer does not have the shape of the product"},
 	{fusion.Map, fusion.Gemm, intoGemm, "others read the producer, or the product would compute it once for each block"},
 	{fusion.Map, fusion.Scatter, intoRoot, "others read the producer, or its shape is not that of the operand"},
 	{fusion.Scatter, fusion.Map, intoSum, "the consumer does not just add a stored value to the scattered sum"},
 	{fusion.Map, fusion.Pieces, intoRoot, "others read the producer, or its shape is not that of the operand"},
-	{fusion.Map, fusion.Attend, intoAttention, "the attention kernel cannot compute the producer by blocks"},
-	{fusion.Attend, fusion.Map, attentionInto, "the consumer does not have the shape of the attention's result"},
+	{fusion.Map, fusion.Attend, func(p *grouping, a, b *group, u use) bool { return !u.outside && a.cheap && p.attends(a, b) }, "the attention kernel cannot compute the producer by blocks"},
+	{fusion.Attend, fusion.Map, func(p *grouping, a, b *group, _ use) bool { return p.attends(a, b) }, "the consumer does not have the shape of the attention's result"},
 }
 
-// mayMerge reports whether a can join b in one kernel.
-func (p *program) mayMerge(a, b *group) bool { return p.obstacle(a, b) == "" }
+// union is what a rule's answer is based on: the run in which both groups are done, and the
+// groups between them that b depends on.
+type union struct {
+	run     int
+	between []*group
+}
 
-// obstacle is why a cannot join b in one kernel, or empty.
-func (p *program) obstacle(a, b *group) string {
+// union is one kernel of a and b, or why there is none.
+func (p *grouping) union(a, b *group) (u union, why string) {
 	if a.segment != b.segment || a.late != b.late && !p.delayed(a, b) {
-		return "a collective, a task or a phase lies between them"
+		return u, "a collective, a task or a phase lies between them"
 	}
-	for _, r := range rules {
-		if r.from != a.class || r.to != b.class {
-			continue
-		}
-		u, fusable := p.uses(a, b)
-		switch {
-		case !fusable:
-			return "an operation between them cannot be in a kernel of both"
-		case p.choices(a, b, u):
-			return "one chooses among values that the other computes"
-		case !r.ok(p, a, b, u):
-			return r.unless
-		case p.outsidePath(a, b):
-			return "a dependency path leaves the group and re-enters it"
-		}
-		if _, ok := p.together(a, b); !ok {
-			return "the kernel would not be one loop nest"
-		}
-		return ""
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.from == a.class && r.to == b.class })
+	if i < 0 {
+		return u, "no rule joins " + string(a.class) + " to " + string(b.class)
 	}
-	return "no rule joins " + string(a.class) + " to " + string(b.class)
+	reads, fusable := p.uses(a, b)
+	switch {
+	case !fusable:
+		return u, "an operation between them cannot be in a kernel of both"
+	case p.choices(a, b, reads):
+		return u, "one chooses among values that the other computes"
+	case !rules[i].ok(p, a, b, reads):
+		return u, rules[i].unless
+	}
+	var found, ok bool
+	if u.between, found = p.outsidePath(a, b); found {
+		return u, "a dependency path leaves the group and re-enters it"
+	}
+	if u.run, ok = p.sharedRun(a, b); !ok {
+		return u, "the kernel would not be one loop nest"
+	}
+	return u, ""
 }
 
 // delayed reports whether a, which reads arguments alone, can wait for b, which is late:
 // nothing is kept for that. Such is the old state in an optimizer's update.
-func (p *program) delayed(a, b *group) bool {
+func (p *grouping) delayed(a, b *group) bool {
 	if a.late || !b.late || a.class != fusion.Map {
 		return false
 	}
 	for _, o := range a.ops {
 		for _, v := range o.Args {
-			if d := p.stored(v).Def; d != nil && !p.free[d] && p.of[d] != a {
+			if d := p.in.source(v); d != nil && p.of[d] != a {
 				return false
 			}
 		}
@@ -90,7 +94,7 @@ func (p *program) delayed(a, b *group) bool {
 
 // uses says where a's values are read; false if b reads one through a view
 // that needs it stored, or as a table to look up.
-func (p *program) uses(a, b *group) (use, bool) {
+func (p *grouping) uses(a, b *group) (use, bool) {
 	u := use{outside: a.result}
 	n := 0
 	ok := p.reads(a, b, func(o *ir.Op, arg int, byName bool) bool {
@@ -108,12 +112,12 @@ func (p *program) uses(a, b *group) (use, bool) {
 
 // sameOrRepeated: one space, or work over part of the space that only b needs
 // and that is cheap to repeat along the other axes.
-func sameOrRepeated(p *program, a, b *group, u use) bool {
+func sameOrRepeated(p *grouping, a, b *group, u use) bool {
 	return a.space == b.space || a.space.in(b.space) && !u.outside && a.cheap
 }
 
 // intoRow: over the rows or the kept axes; or cheap and needed here alone.
-func intoRow(p *program, a, b *group, u use) bool {
+func intoRow(p *grouping, a, b *group, u use) bool {
 	if a.space == b.space || a.space == b.kept {
 		return true
 	}
@@ -122,11 +126,8 @@ func intoRow(p *program, a, b *group, u use) bool {
 
 // intoColumn: a column kernel sweeps once and stores only what is over the
 // kept axes.
-func intoColumn(p *program, a, b *group, u use) bool {
-	if u.outside {
-		return false
-	}
-	if p.mixes(b, a) {
+func intoColumn(p *grouping, a, b *group, u use) bool {
+	if u.outside || p.mixes(b, a) {
 		return false
 	}
 	return a.space == b.space || a.space.in(b.space) && a.cheap
@@ -134,23 +135,23 @@ func intoColumn(p *program, a, b *group, u use) bool {
 
 // mixes reports whether a is read by work that follows b's reduction while a
 // is over more than the kept axes.
-func (p *program) mixes(b, a *group) bool {
+func (p *grouping) mixes(b, a *group) bool {
 	if a.space.in(b.kept) {
 		return false
 	}
 	after := p.after(b)
 	return !p.reads(a, b, func(o *ir.Op, arg int, _ bool) bool {
-		v := p.stored(o.Args[arg])
+		v := p.in.stored(o.Args[arg])
 		return !after[o] || v != v.Def.Results[0]
 	})
 }
 
 // after is the operations of g that depend on a reduction of g.
-func (p *program) after(g *group) map[*ir.Op]bool {
+func (p *grouping) after(g *group) map[*ir.Op]bool {
 	out := map[*ir.Op]bool{}
 	for _, o := range g.ops {
 		for _, v := range o.Args {
-			if d := p.stored(v).Def; d != nil && p.of[d] == g {
+			if d := p.in.stored(v).Def; d != nil && p.of[d] == g {
 				if out[d] || op.Of(d).Class == op.Reduction {
 					out[o] = true
 				}
@@ -163,9 +164,9 @@ func (p *program) after(g *group) map[*ir.Op]bool {
 // rowInto: elementwise work over the rows or the kept axes follows. A scalar
 // that also waits for other kernels stays apart: sums of many scalars, such as
 // a global norm, would become a chain of kernels each waiting for the last.
-func rowInto(p *program, a, b *group, _ use) bool {
+func rowInto(p *grouping, a, b *group, _ use) bool {
 	if b.space == a.kept && a.kept == "" {
-		for _, from := range p.inputs(b) {
+		for _, from := range p.inputs(b, nil) {
 			if from != a {
 				return false
 			}
@@ -174,14 +175,10 @@ func rowInto(p *program, a, b *group, _ use) bool {
 	return b.space == a.space || b.space == a.kept
 }
 
-func sameRows(_ *program, a, b *group, _ use) bool {
-	return a.space == b.space && a.kept == b.kept
-}
-
 // intoGemm: cheap work on one operand that nothing else needs (prologue), or
 // work over the result that nothing but the epilogue needs or that has the
 // result's space.
-func intoGemm(p *program, a, b *group, u use) bool {
+func intoGemm(p *grouping, a, b *group, u use) bool {
 	if u.root {
 		if u.outside || u.rest || !a.cheap || p.castBefore(a) {
 			return false
@@ -200,13 +197,13 @@ func intoGemm(p *program, a, b *group, u use) bool {
 }
 
 // feeds reports whether v, a root's operand, comes from a.
-func (p *program) feeds(a *group, v *ir.Value) bool {
-	d := p.stored(v).Def
+func (p *grouping) feeds(a *group, v *ir.Value) bool {
+	d := p.in.stored(v).Def
 	return d != nil && p.of[d] == a
 }
 
 // intoRoot: work on operands of a scatter or concat that nothing else needs.
-func intoRoot(p *program, a, b *group, u use) bool {
+func intoRoot(p *grouping, a, b *group, u use) bool {
 	if u.outside || u.rest {
 		return false
 	}
@@ -219,16 +216,16 @@ func intoRoot(p *program, a, b *group, u use) bool {
 }
 
 // intoSum: the sum of a scatter and a stored value, to which it adds.
-func intoSum(p *program, a, b *group, u use) bool {
+func intoSum(p *grouping, a, b *group, u use) bool {
 	if u.outside || len(b.ops) != 1 || b.ops[0].Name != op.Add || !slices.Contains(b.ops[0].Args, a.root.Result()) {
 		return false
 	}
 	for _, v := range b.ops[0].Args {
-		t, w := a.root.Result().Type, p.stored(v)
+		t, w := a.root.Result().Type, p.in.stored(v)
 		if w != v || !slices.EqualFunc(v.Type.Axes, t.Axes, func(x, y ir.Axis) bool { return x.Name == y.Name && x.Size == y.Size }) {
 			return false
 		}
-		if d := v.Def; d != nil && (p.free[d] || d != a.root && p.of[d] == a) {
+		if d := v.Def; d != nil && (p.in.ops[d].free || d != a.root && p.of[d] == a) {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ type timing struct {
 	whole map[*ir.Op][]*ir.Value
 }
 
-func (p *program) timing() *timing {
+func newTiming(p *facts) *timing {
 	t := &timing{map[*ir.Run]int{}, map[int]*ir.Run{}, map[*ir.Stack][]int{}, map[*ir.Op]int{}, map[*ir.Op][]*ir.Value{}}
 	for i, o := range p.f.Ops {
 		run := o.Run
@@ -31,15 +31,15 @@ func (p *program) timing() *timing {
 			t.start[run], t.runs[i] = i, run
 			t.of[run.Stack] = append(t.of[run.Stack], i)
 		}
-		t.early[o] = p.early(t, o)
+		t.early[o] = t.earliest(p, o)
 	}
-	p.outer(t)
+	t.outer(p)
 	return t
 }
 
 // outer lists what each run has from outside: also for operations of later runs that
 // may be done in it.
-func (p *program) outer(t *timing) {
+func (t *timing) outer(p *facts) {
 	if len(t.start) == 0 {
 		return
 	}
@@ -67,7 +67,7 @@ func (p *program) outer(t *timing) {
 			}
 			run := t.runs[at]
 			for _, v := range o.Args {
-				if v = p.stored(v); v.Def != nil && v.In() == nil && p.index[v.Def] < at {
+				if v = p.stored(v); v.Def != nil && v.In() == nil && p.ops[v.Def].index < at {
 					add(run, v)
 				}
 			}
@@ -75,7 +75,7 @@ func (p *program) outer(t *timing) {
 	}
 	for _, o := range p.f.Ops { // earlier runs first, so that theirs are complete
 		for _, v := range o.Args {
-			if d := p.stored(v).Def; d != nil && o.Run != nil && d.Run != nil && d.Run != o.Run && !p.free[d] && !read[pair{d.Run, o.Run}] {
+			if d := p.source(v); d != nil && o.Run != nil && d.Run != nil && d.Run != o.Run && !read[pair{d.Run, o.Run}] {
 				read[pair{d.Run, o.Run}] = true
 				for _, w := range has[d.Run] {
 					add(o.Run, w)
@@ -92,16 +92,16 @@ func (p *program) outer(t *timing) {
 
 // needs are the values that must be there before o: its operands, and of what leaves
 // a run all that the run has from outside.
-func (p *program) needs(o *ir.Op) []*ir.Value {
+func (p *facts) needs(o *ir.Op) []*ir.Value {
 	if more := p.time.whole[o]; len(more) > 0 {
 		return append(slices.Clone(o.Args), more...)
 	}
 	return o.Args
 }
 
-// early is the start of the first run of its stack in which o can be done: its
+// earliest is the start of the first run of its stack in which o can be done: its
 // operands are there, from outside or from the same instance.
-func (p *program) early(t *timing, o *ir.Op) int {
+func (t *timing) earliest(p *facts, o *ir.Op) int {
 	if op.Of(o).Class == op.Boundary {
 		return t.start[o.Run]
 	}
@@ -116,7 +116,7 @@ func (p *program) early(t *timing, o *ir.Op) int {
 			continue
 		}
 		starts := t.of[o.Run.Stack]
-		if k, _ := slices.BinarySearch(starts, p.index[d]+1); k < len(starts) {
+		if k, _ := slices.BinarySearch(starts, p.ops[d].index+1); k < len(starts) {
 			at = max(at, starts[k])
 		}
 	}
@@ -130,17 +130,17 @@ func stackOf(o *ir.Op) *ir.Stack {
 	return o.Run.Stack
 }
 
-// together reports whether two groups, of which b reads a, can be done in one run,
+// sharedRun reports whether two groups, of which b reads a, can be done in one run,
 // and in which. Where b cannot be done in a's, nothing else of a's may be needed
 // before b's.
-func (p *program) together(a, b *group) (run int, ok bool) {
+func (p *grouping) sharedRun(a, b *group) (run int, ok bool) {
 	if a.stack != b.stack {
 		return 0, false
 	}
 	if a.run == b.run {
 		return a.run, true
 	}
-	if p.apart {
+	if p.ownRuns {
 		return 0, false
 	}
 	if b.early <= a.run {
@@ -148,7 +148,7 @@ func (p *program) together(a, b *group) (run int, ok bool) {
 	}
 	for _, o := range a.ops {
 		for _, v := range o.Results {
-			for _, r := range p.readers(v) {
+			for _, r := range p.in.readers(v) {
 				if to := p.of[r.o]; to != b && (to == nil || to.run < b.run) {
 					return 0, false
 				}

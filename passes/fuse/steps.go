@@ -19,19 +19,16 @@ type place struct {
 // positions and is one element on a device, where a run that has attentions has several
 // such. They are stored, as otherwise each step would be a kernel of its own, and made
 // together, before the first of them.
-func (p *program) findSteps() {
-	p.steps = map[*ir.Op]bool{}
-	if len(p.core) == 0 {
-		return
-	}
+func findSteps(f *ir.Func) map[*ir.Op]bool {
+	steps := map[*ir.Op]bool{}
 	larger := map[*ir.Value]bool{} // read for more than one element
-	for _, o := range p.f.Ops {
+	for _, o := range f.Ops {
 		for _, a := range o.Args {
 			larger[a] = larger[a] || !isStep(o)
 		}
 	}
 	found, constant := map[place][]*ir.Op{}, fusion.Constants{}
-	for _, o := range p.f.Ops {
+	for _, o := range f.Ops {
 		if len(o.Args) > 0 && isStep(o) && larger[o.Results[0]] && constant.Has(o.Results[0]) {
 			k := place{o.Run, o.Task}
 			found[k] = append(found[k], o)
@@ -41,12 +38,13 @@ func (p *program) findSteps() {
 	for _, ops := range found {
 		if len(ops) > 1 {
 			for _, o := range ops {
-				p.steps[o] = true
+				steps[o] = true
 				sources(o, first)
 			}
 		}
 	}
-	p.gather(first)
+	gather(f, first)
+	return steps
 }
 
 // sources adds to in o, which is made of positions alone, and what it is made of.
@@ -61,16 +59,16 @@ func sources(o *ir.Op, in map[*ir.Op]bool) {
 }
 
 // gather puts those of the operations that are done in one place where the first is.
-func (p *program) gather(in map[*ir.Op]bool) {
+func gather(f *ir.Func, in map[*ir.Op]bool) {
 	of := map[place][]*ir.Op{}
-	for _, o := range p.f.Ops {
+	for _, o := range f.Ops {
 		if in[o] {
 			k := place{o.Run, o.Task}
 			of[k] = append(of[k], o)
 		}
 	}
-	out := make([]*ir.Op, 0, len(p.f.Ops))
-	for _, o := range p.f.Ops {
+	out := make([]*ir.Op, 0, len(f.Ops))
+	for _, o := range f.Ops {
 		k := place{o.Run, o.Task}
 		switch {
 		case !in[o]:
@@ -79,7 +77,7 @@ func (p *program) gather(in map[*ir.Op]bool) {
 			out = append(out, of[k]...)
 		}
 	}
-	p.f.Ops = slices.Clip(out)
+	f.Ops = slices.Clip(out)
 }
 
 // isStep reports whether o makes one element on a device, along some axis.
@@ -114,9 +112,9 @@ func ofRing(k *fusion.Core) bool {
 
 // choices reports whether b chooses by the number of a step from what a makes for others
 // too: the choices of all steps would then be made at once, and kept until theirs comes.
-func (p *program) choices(a, b *group, u use) bool {
-	return len(p.steps) > 0 && u.outside && a.class != fusion.Attend && b.class == fusion.Map &&
+func (p *grouping) choices(a, b *group, u use) bool {
+	return u.outside && a.class != fusion.Attend && b.class == fusion.Map &&
 		slices.ContainsFunc(b.ops, func(o *ir.Op) bool {
-			return slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Def != nil && p.steps[v.Def] })
+			return slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return v.Def != nil && p.in.ops[v.Def].step })
 		})
 }

@@ -106,7 +106,7 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 				open[over] = landing(open[over], i, MaxAcross)
 			}
 		}
-		if !s.begins(x) {
+		if !s.flies(x) {
 			continue
 		}
 		to := len(t.ops)
@@ -117,6 +117,10 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 			to = min(to, layers.afterNext(i))
 		}
 		if to == i+1 {
+			s.because(x, nextReads)
+			continue
+		}
+		if !s.c.May("start early", x) {
 			continue
 		}
 		y := &flight{x: x, from: i, to: to}
@@ -124,6 +128,20 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 		flights = append(flights, y)
 	}
 	return flights
+}
+
+const nextReads = "the next operation reads its result"
+
+// flies reports whether x is a collective to be started, and records why another one is not.
+func (s *splitter) flies(x *ir.Op) bool {
+	if !group(x) {
+		return false
+	}
+	why := s.obstacle(x)
+	if why != "" {
+		s.because(x, why)
+	}
+	return why == ""
 }
 
 // landing returns the flights, oldest first, that stay in flight at operation i, at most

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/units"
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // kind is what the members of a bucket have in common.
@@ -44,7 +46,7 @@ type bucket struct {
 // full, and before whatever reads a result of it; gathers that stand where they are to
 // start, with the next kernel; and before a run, which takes long, where it is half full.
 func (o *options) merge(t *text, limit func(kind) int64) {
-	m := &merger{part: o.parts(t, limit), open: map[kind]*bucket{}, in: map[*ir.Value]kind{}, out: make([]*ir.Op, 0, len(t.ops))}
+	m := &merger{c: o.c, part: o.parts(t, limit), open: map[kind]*bucket{}, in: map[*ir.Value]kind{}, out: make([]*ir.Op, 0, len(t.ops))}
 	from, to := t.body()
 	m.out = append(m.out, t.ops[:from]...)
 	for _, x := range t.ops[from:to] {
@@ -77,6 +79,7 @@ func (o *options) merge(t *text, limit func(kind) int64) {
 
 // merger has the buckets that are open at a place of a text.
 type merger struct {
+	c         *pass.Context
 	part      map[*ir.Op]int // of the bytes of an instance
 	open      map[kind]*bucket
 	order     []kind             // in which those that are open began
@@ -88,8 +91,14 @@ type merger struct {
 func (m *merger) add(k kind, x *ir.Op, limit func(kind) int64) {
 	n := payload(x)
 	part, parts := m.part[x]
-	if b := m.open[k]; b != nil && (part != b.part || !parts && b.bytes+n > limit(k)) {
-		m.end(k)
+	if b := m.open[k]; b != nil {
+		full := part != b.part || !parts && b.bytes+n > limit(k)
+		if full && m.c.Asked() {
+			m.c.Because(x, "`%s` over %s is not in one exchange with the %d before it: the bucket of %s is full", x.Name, k.over, len(b.members), units.Bytes(b.bytes))
+		}
+		if full || !m.c.May("one exchange with", b.members[len(b.members)-1]) {
+			m.end(k)
+		}
 	}
 	if m.open[k] == nil {
 		m.open[k] = &bucket{part: part}

@@ -3,6 +3,7 @@ package overlap
 import (
 	"slices"
 
+	"ptc/internal/units"
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
@@ -27,7 +28,7 @@ const MaxOpen = 32
 // Run reorders every entry function of a module of several devices, or that moves
 // values between memories.
 func Run(c *pass.Context, m *ir.Module) error {
-	opts := optionsOf(m)
+	opts := optionsOf(c, m)
 	for _, f := range m.Funcs {
 		if f.Class == ir.Kernel {
 			continue
@@ -54,6 +55,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // options are what the layout says of communication.
 type options struct {
+	c        *pass.Context
 	bucket   int64 // bytes; below 0: the default
 	prefetch int
 	kinds    []string // nil: all
@@ -68,8 +70,24 @@ type options struct {
 
 // begins reports whether x is a collective that may be started before its result is
 // needed.
-func (o *options) begins(x *ir.Op) bool {
-	return o.movable(x) && !slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return o.kept[r] })
+func (o *options) begins(x *ir.Op) bool { return group(x) && o.obstacle(x) == "" }
+
+// obstacle is why collective x may not be, or empty.
+func (o *options) obstacle(x *ir.Op) string {
+	switch {
+	case !o.movable(x):
+		return "the layout overlaps other kinds of collectives"
+	case slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return o.kept[r] }):
+		return "its result replaces an argument, or leaves a turn"
+	}
+	return ""
+}
+
+// because records why collective x is not overlapped.
+func (o *options) because(x *ir.Op, why string) {
+	if o.c.Asked() {
+		o.c.Because(x, "`%s` of %s over %s is not overlapped: %s", x.Name, units.Bytes(payload(x)), over(x), why)
+	}
 }
 
 // arrange puts the collectives of a function where they are to start, small ones
@@ -100,8 +118,8 @@ func (o *options) arrange(f *ir.Func) {
 	write(f, tasks)
 }
 
-func optionsOf(m *ir.Module) *options {
-	o := &options{bucket: -1, prefetch: defaultPrefetch}
+func optionsOf(c *pass.Context, m *ir.Module) *options {
+	o := &options{c: c, bucket: -1, prefetch: defaultPrefetch}
 	for _, r := range layout.Of(m).Rules {
 		switch r := r.(type) {
 		case *layout.Bucket:

@@ -22,11 +22,13 @@ func (s *splitter) inside(t *text, outer map[string]int) (flights []*flight) {
 	first := t.reads()
 	for i := from; i < to; i++ {
 		x := t.ops[i]
-		if !s.begins(x) {
+		if !s.flies(x) {
 			continue
 		}
 		y := t.flight(i, to, first)
-		if y.unread || y.to > i+1 || y.ahead < x.Ahead {
+		if !y.unread && y.to <= i+1 && y.ahead >= x.Ahead {
+			s.because(x, nextReads)
+		} else if s.c.May("start early", x) {
 			flights = append(flights, y)
 		}
 	}

@@ -33,18 +33,19 @@ type Context struct {
 	// Why is the pass that also records what it did not do, and Reasons is what it recorded.
 	Why     string
 	Reasons []Remark
+	// Rewrites limits what passes rewrite; nil allows everything.
+	Rewrites *Rewrites
 }
+
+// Asked reports whether [Context.Because] records anything: what only it needs is not computed otherwise.
+func (c *Context) Asked() bool { return c.Why != "" && c.Why == c.Pass }
 
 // Because records why the running pass left o (which may be nil) as it was, if anybody asks.
 func (c *Context) Because(o *ir.Op, format string, args ...any) {
-	if c.Why == "" || c.Why != c.Pass {
+	if !c.Asked() {
 		return
 	}
-	r := Remark{Pass: c.Pass, Text: fmt.Sprintf(format, args...)}
-	if o != nil {
-		r.Pos, r.Scope = o.Pos, o.Scope
-	}
-	if !slices.Contains(c.Reasons, r) {
+	if r := c.remark(o, format, args...); !slices.Contains(c.Reasons, r) {
 		c.Reasons = append(c.Reasons, r)
 	}
 }
@@ -90,11 +91,16 @@ func (r Remark) String() string {
 
 // Remarkf records a decision about o (which may be nil).
 func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
+	c.Remarks = append(c.Remarks, c.remark(o, format, args...))
+}
+
+// remark is a remark of the running pass about o.
+func (c *Context) remark(o *ir.Op, format string, args ...any) Remark {
 	r := Remark{Pass: c.Pass, Text: fmt.Sprintf(format, args...)}
 	if o != nil {
 		r.Pos, r.Scope = o.Pos, o.Scope
 	}
-	c.Remarks = append(c.Remarks, r)
+	return r
 }
 
 // Warnf records a decision about o (which may be nil) that the user should see: something

@@ -1,8 +1,10 @@
 package propagate
 
 import (
+	"cmp"
 	"slices"
 
+	"ptc/internal/units"
 	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -21,7 +23,8 @@ func Run(c *pass.Context, m *ir.Module) error {
 		if f.Name == "step" {
 			l.remarkReplicated(c, f)
 		}
-		*f = *l.choose(f).f
+		*f = *l.choose(c, f).f
+		because(c, f)
 	}
 	return nil
 }
@@ -34,21 +37,34 @@ type maker func(t *trial) factor.Policy
 var policies = []struct {
 	always maker
 	try    func(before *trial) maker
+	does   string // of those that are tried
 }{
-	{always: newRules},     // rules.go: what the user has sharded
-	{always: newStages},    // stages.go: what is sent to another stage of a pipeline
-	{always: newStorage},   // storage.go: how parameters, their gradients and state lie
-	{always: newRegather},  // regather.go: what is gathered for each phase
-	{always: newTurns},     // turns.go: what each microbatch reduces and gathers for itself
-	{try: gatherStored},    // storage.go: parameters that zero shards are gathered, not followed
-	{try: gatherScattered}, // scatter.go: rows are gathered before they are scattered, not their sums reduced
-	{try: shardSlots},      // slots.go: places that rows are scattered to are shards, and what is computed of them
-	{try: deferReductions}, // deferred.go: where partial sums are reduced, which pass products
-	{try: reduceEarly},     // deferred.go: and which do not pass what is linear
+	{always: newRules},    // rules.go: what the user has sharded
+	{always: newStages},   // stages.go: what is sent to another stage of a pipeline
+	{always: newStorage},  // storage.go: how parameters, their gradients and state lie
+	{always: newRegather}, // regather.go: what is gathered for each phase
+	{always: newTurns},    // turns.go: what each microbatch reduces and gathers for itself
+	{try: gatherStored, does: "gather parameters that zero shards"},          // storage.go: parameters that zero shards are gathered, not followed
+	{try: gatherScattered, does: "gather rows before they are scattered"},    // scatter.go: rows are gathered before they are scattered, not their sums reduced
+	{try: shardSlots, does: "shard the places that rows are scattered to"},   // slots.go: places that rows are scattered to are shards, and what is computed of them
+	{try: deferReductions, does: "reduce partial sums behind products"},      // deferred.go: where partial sums are reduced, which pass products
+	{try: reduceEarly, does: "reduce partial sums before linear operations"}, // deferred.go: and which do not pass what is linear
+}
+
+// because records where values of f change their sharding, and for which line of the layout.
+func because(c *pass.Context, f *ir.Func) {
+	if !c.Asked() {
+		return
+	}
+	for _, o := range f.Ops {
+		if op.Of(o).Class == op.Placement {
+			c.Because(o, "@%s: reshard from %s to %s: %s", f.Name, o.Args[0].Type, o.Result().Type, cmp.Or(o.Attrs.Text("why"), "readers need it so"))
+		}
+	}
 }
 
 // choose propagates f by the policies.
-func (l *layout) choose(f *ir.Func) *trial {
+func (l *layout) choose(c *pass.Context, f *ir.Func) *trial {
 	var chosen []maker
 	for _, p := range policies {
 		if p.always != nil {
@@ -64,6 +80,8 @@ func (l *layout) choose(f *ir.Func) *trial {
 			with := append(slices.Clone(chosen), more)
 			if t := l.try(f, with, best); t.sent < best.sent {
 				best, chosen = t, with
+			} else {
+				c.Because(nil, "@%s: %s: no, a device would send %s a step in place of %s", f.Name, p.does, units.Bytes(t.sent), units.Bytes(best.sent))
 			}
 		}
 	}

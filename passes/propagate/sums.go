@@ -3,6 +3,7 @@ package propagate
 import (
 	"slices"
 
+	"ptc/internal/units"
 	"ptc/ir"
 	directives "ptc/ir/layout"
 	"ptc/ir/op"
@@ -26,17 +27,26 @@ func Regroup(c *pass.Context, m *ir.Module) error {
 		return nil
 	}
 	var l *layout
+	quiet := &pass.Context{}
 	for i, f := range m.Funcs {
 		if f.Class != ir.Entry || len(sumsOf(f)) == 0 {
 			continue
 		}
 		if l == nil { // of a copy, as a mesh may be refined
-			l = rulesOf(&pass.Context{}, m.Clone())
+			l = rulesOf(quiet, m.Clone())
 		}
-		before := l.choose(f)
+		before := l.choose(quiet, f)
 		g := f.Clone()
-		n := regroup(g, before)
-		if n == 0 || l.choose(g).sent >= before.sent {
+		n, first := regroup(g, before), sumsOf(f)[0].root
+		if n == 0 {
+			c.Because(first, "@%s: no sum is regrouped: no two terms of one are partial over the same mesh axes", f.Name)
+			continue
+		}
+		if sent := l.choose(quiet, g).sent; sent >= before.sent {
+			c.Because(first, "@%s: %d sums are not regrouped: a device would send %s a step in place of %s", f.Name, n, units.Bytes(sent), units.Bytes(before.sent))
+			continue
+		}
+		if !c.May("add partial terms first", first) {
 			continue
 		}
 		m.Funcs[i] = g

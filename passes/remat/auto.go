@@ -52,7 +52,7 @@ func countedOf(c *pass.Context, m *ir.Module, rules []rule, p *phases, a *attent
 		return nil, nil
 	}
 	decided := p.drawn()
-	maps.Copy(decided, named(p, rules))
+	maps.Copy(decided, named(&pass.Context{}, p, rules))
 	b := &builder{phases: p, attentions: a, bytes: l.kept, shards: l.shards, swept: l.swept,
 		device: device, forced: forcedBy(rules, decided)}
 	b.build()

@@ -1,6 +1,7 @@
 package remat
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -22,7 +23,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if len(rules) == 0 && !c.Target.Attention && !h.tagged {
 		return nil
 	}
-	r := newRewriter(c, h, named(h, rules))
+	r := newRewriter(c, h, named(c, h, rules))
 	for _, x := range rules {
 		if x.auto {
 			err := auto(c, m, x, rules, r)
@@ -95,7 +96,7 @@ func (h *phases) drawn() map[*ir.Op]bool {
 
 // named marks the forward operations inside the modules that rules name, whose
 // results no operation of the forward pass outside reads.
-func named(h *phases, rules []rule) map[*ir.Op]bool {
+func named(c *pass.Context, h *phases, rules []rule) map[*ir.Op]bool {
 	where, again := map[*ir.Op]string{}, map[*ir.Op]bool{}
 	for _, o := range h.f.Ops {
 		for _, x := range rules {
@@ -110,6 +111,7 @@ func named(h *phases, rules []rule) map[*ir.Op]bool {
 	}
 	leaves := func(v *ir.Value, to string) {
 		if v.Def != nil && again[v.Def] && where[v.Def] != to {
+			c.Because(v.Def, "`%s` of `%s` is kept: %s reads it", v.Def.Name, where[v.Def], cmp.Or(to, "what is outside"))
 			delete(again, v.Def)
 		}
 	}

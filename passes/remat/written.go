@@ -10,6 +10,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // written is a rule that a user could write in the place of auto.
@@ -35,7 +36,7 @@ func (s *Search) written() []written {
 	h := s.of.b.phases
 	seen := map[string]bool{}
 	add := func(text string, rules ...rule) {
-		again := named(h, append(slices.Clone(have), rules...))
+		again := named(&pass.Context{}, h, append(slices.Clone(have), rules...))
 		s.of.b.attentions.keepStatistics(again)
 		var key strings.Builder
 		for i, o := range s.f.Ops {

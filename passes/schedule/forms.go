@@ -22,7 +22,7 @@ func reforms(o *ir.Op) bool {
 
 // shrink moves operations that make a smaller form of a value to the device that
 // sends it, where nothing else reads the value on theirs.
-func (s *splitter) shrink() {
+func (s *split) shrink(keeps *keepers) {
 	readers := map[*ir.Value]map[int]int{} // how many operations of each device
 	note := func(v *ir.Value, o *ir.Op, by int) {
 		if d, ok := s.on(o); ok {
@@ -47,7 +47,7 @@ func (s *splitter) shrink() {
 		}
 		v := o.Args[0]
 		to, ok := s.on(o)
-		from, known := s.keeper(v)
+		from, known := keeps.keeper(v)
 		if !ok || !known || from == to || readers[v][to] != 1 || floats[v] {
 			continue
 		}
@@ -65,32 +65,10 @@ func (s *splitter) shrink() {
 	}
 }
 
-// on is the device of o; false for what every device does for itself.
-func (s *splitter) on(o *ir.Op) (int, bool) {
-	at, ok := o.Stage.Get()
-	if !ok {
-		return 0, false
-	}
-	return s.device(at), true
-}
-
-// keeper is the device that makes v or keeps it; false where all do.
-func (s *splitter) keeper(v *ir.Value) (int, bool) {
-	if v.Def != nil {
-		return s.on(v.Def)
-	}
-	for _, a := range s.f.Args {
-		if a.Value == v && (a.Role == ir.RoleParam || a.Role == ir.RoleState) {
-			return s.keeps(a), true
-		}
-	}
-	return 0, false
-}
-
 // remade are the values among those that device d needs of others which it makes
 // itself, out of another form: one that it needs or has anyway, one that several of
 // them are made of, or a smaller one.
-func (s *splitter) remade(d int, wanted []*ir.Value, home map[*ir.Value]int) map[*ir.Value]bool {
+func remade(d int, wanted []*ir.Value, home map[*ir.Value]int) map[*ir.Value]bool {
 	here := map[*ir.Value]bool{}
 	made := map[*ir.Value]int{} // bytes of what is wanted and made of a value
 	for _, v := range wanted {

@@ -12,25 +12,25 @@ import (
 
 // program is one device's function under construction.
 type program struct {
-	s       *splitter
-	d       int
-	f       *ir.Func
-	at      map[*ir.Value]*ir.Value // the original's values here
-	home    map[*ir.Value]int
-	wanted  map[*ir.Value]map[int]bool
-	results []ir.Result
-	held    bool               // sends wait for the end of a run
-	remade  map[*ir.Value]bool // made here of another form, though another device makes it too
-	task    *ir.Task           // that is built
-	before  *ir.Task           // what it needs once is in
-	after   *ir.Task           // what comes of all microbatches is in
-	lists   map[*ir.Task][]*ir.Op
+	s        *split
+	traffic  *traffic
+	d        int
+	f        *ir.Func
+	at       map[*ir.Value]*ir.Value // the original's values here
+	results  []ir.Result
+	held     bool               // sends wait for the end of a run
+	remade   map[*ir.Value]bool // made here of another form, though another device makes it too
+	task     *ir.Task           // that is built
+	before   *ir.Task           // what it needs once is in
+	after    *ir.Task           // what comes of all microbatches is in
+	lists    map[*ir.Task][]*ir.Op
+	messages int // that it receives in a step
 }
 
-func newProgram(s *splitter, d int, w *work) *program {
+func newProgram(s *split, d int, w *work, x *traffic) *program {
 	f := &ir.Func{Name: fmt.Sprintf("%s.%d", s.f.Name, d),
-		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d), Micro: s.f.Micro, Turns: w.turns}
-	return &program{s: s, d: d, f: f, at: map[*ir.Value]*ir.Value{}, lists: map[*ir.Task][]*ir.Op{}}
+		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d), Timetable: ir.Timetable{Micro: s.f.Micro, Turns: w.turns}}
+	return &program{s: s, traffic: x, d: d, f: f, at: map[*ir.Value]*ir.Value{}, lists: map[*ir.Task][]*ir.Op{}}
 }
 
 // build makes the function of what the device does.
@@ -66,7 +66,7 @@ func (p *program) value(v *ir.Value, reader *ir.Op) *ir.Value {
 	if w := p.at[v]; w != nil {
 		return w
 	}
-	if from, ok := p.home[v]; ok && from != p.d && !p.remade[v] {
+	if from, ok := p.traffic.home[v]; ok && from != p.d && !p.remade[v] {
 		p.at[v] = p.receive(v, from, reader)
 		return p.at[v]
 	}
@@ -134,7 +134,7 @@ func (p *program) ops(list []*ir.Op) {
 func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 	share := p.s.share(v)
 	t := share.of(v.Type, p.s.m)
-	attrs := op.RecvAttrs(t, p.s.rule.Over, from, p.s.tags[v]).With("why", p.why())
+	attrs := op.RecvAttrs(t, p.s.rule.Over, from, p.traffic.tags[v]).With("why", p.why())
 	o := p.f.NewOp(collective.Recv, nil, p.tagged(attrs, v), t)
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	if reader.Run != nil {
@@ -142,8 +142,8 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 		o.Scope = ir.OfInstance(o.Scope, first)
 	}
 	p.put(o, v.PerMicro())
-	if p.s.messages++; v.PerMicro() {
-		p.s.messages += p.f.Micro - 1
+	if p.messages++; v.PerMicro() {
+		p.messages += p.f.Micro - 1
 	}
 	return p.gather(o.Result(), share, o.Scope, o.Pos)
 }
@@ -151,7 +151,7 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 // tagged gives the message of each microbatch a tag of its own.
 func (p *program) tagged(attrs ir.Attrs, v *ir.Value) ir.Attrs {
 	if v.PerMicro() {
-		return attrs.With(ir.AttrEach, ir.Int(len(p.s.tags)))
+		return attrs.With(ir.AttrEach, ir.Int(len(p.traffic.tags)))
 	}
 	return attrs
 }
@@ -160,13 +160,13 @@ func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where(
 
 // send appends the sends of v, which is here, to all that want it.
 func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
-	to := readers(p.wanted[v])
+	to := readers(p.traffic.wanted[v])
 	if len(to) == 0 {
 		return
 	}
 	part := p.collective(collective.ShardSlice, p.at[v], p.s.share(v), scope, pos)
 	for _, to := range to {
-		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), ir.AttrTag, ir.Int(p.s.tags[v]), "why", p.why())
+		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), ir.AttrTag, ir.Int(p.traffic.tags[v]), "why", p.why())
 		o := p.f.NewOp(collective.Send, []*ir.Value{part}, p.tagged(attrs, v))
 		o.Scope, o.Pos = scope, pos
 		if v.PerMicro() || v.Def == nil || v.Def.Accumulates() == "" {
@@ -181,7 +181,7 @@ func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
 // sendArguments sends the parameters that live here and are read elsewhere.
 func (p *program) sendArguments() {
 	for _, a := range p.s.f.Args {
-		if d, ok := p.home[a.Value]; ok && d == p.d && len(p.wanted[a.Value]) > 0 {
+		if d, ok := p.traffic.home[a.Value]; ok && d == p.d && len(p.traffic.wanted[a.Value]) > 0 {
 			p.value(a.Value, nil)
 			p.send(a.Value, "", a.Pos)
 		}
@@ -236,7 +236,7 @@ func (p *program) sendResults(o *ir.Op) {
 		scope = ir.OfInstance(scope, last)
 	}
 	for _, r := range o.Results {
-		if d, ok := p.home[r]; ok && d == p.d {
+		if d, ok := p.traffic.home[r]; ok && d == p.d {
 			p.send(r, scope, o.Pos)
 		}
 	}
@@ -254,7 +254,7 @@ func (p *program) finish() {
 		p.f.Results = append(p.f.Results, r)
 	}
 	for _, a := range p.s.f.Args {
-		if d, ok := p.home[a.Value]; ok && d == p.d && a.Value.Def == nil && p.s.f.Name == "step" {
+		if d, ok := p.traffic.home[a.Value]; ok && d == p.d && a.Value.Def == nil && p.s.f.Name == "step" {
 			p.value(a.Value, nil)
 		}
 	}

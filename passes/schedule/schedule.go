@@ -26,26 +26,25 @@ func Run(c *pass.Context, m *ir.Module) error {
 	var out []*ir.Func
 	kept := map[string]int{}
 	for _, f := range m.Funcs {
-		s := &splitter{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, index: map[*ir.Op]int{}, kept: kept, whole: !gathers(m)}
-		s.shrink()
-		works, err := s.works()
+		s := &split{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, whole: !gathers(m)}
+		keeps := newKeepers(s, kept)
+		s.shrink(keeps)
+		works, proved, err := s.works()
 		if err != nil {
 			return err
 		}
-		for d := range s.devices {
-			s.progs = append(s.progs, newProgram(s, d, works[d]))
-		}
-		s.expand(works)
-		for _, p := range s.progs {
+		messages := 0
+		for _, p := range s.programs(keeps, works) {
 			out = append(out, p.f)
+			messages += p.messages
 		}
 		only := ""
-		if s.proved != nil && s.proved.Shape.ForwardOnly {
+		if proved != nil && proved.Shape.ForwardOnly {
 			only = ", forward only"
 		}
-		c.Remarkf(nil, "@%s: schedule %s over %s%s, %d messages", f.Name, r.Schedule, r.Over, only, s.messages)
-		if s.proved != nil && only == "" {
-			if err := draw(c, s.proved); err != nil {
+		c.Remarkf(nil, "@%s: schedule %s over %s%s, %d messages", f.Name, r.Schedule, r.Over, only, messages)
+		if proved != nil && only == "" {
+			if err := draw(c, proved); err != nil {
 				return err
 			}
 		}
@@ -54,34 +53,24 @@ func Run(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// splitter is the state of one function.
-type splitter struct {
+// split is a function that the devices of a pipeline share.
+type split struct {
 	m       *ir.Module
 	f       *ir.Func
 	rule    *layout.Pipeline
 	devices int
 	place   *pipeline.Placement
-	index   map[*ir.Op]int
-	args    ir.Named
-	// results are the new values of parameters and states, first the stage of the
-	// earliest operation that reads each value.
-	results map[[2]string]*ir.Value
-	first   map[*ir.Value]int
-	// kept is the device of each parameter and state by role and path, as the
-	// functions before this one have it.
-	kept     map[string]int
-	progs    []*program
-	messages int
-	// proved is the schedule of a function with microbatches.
-	proved *pipeline.Schedule
-	whole  bool // activations are sent as they are
-	// tags are those of messages, by what is sent: few, as those of each microbatch are
-	// as many further on, and transports end at 2^24.
-	tags map[*ir.Value]int
+	whole   bool // activations are sent as they are
 }
 
-// device is where a virtual stage runs.
-func (s *splitter) device(virtual int) int { return s.place.Device(virtual) }
+// on is the device of o; false for what every device does for itself.
+func (s *split) on(o *ir.Op) (int, bool) {
+	at, ok := o.Stage.Get()
+	if !ok {
+		return 0, false
+	}
+	return s.place.Device(at), true
+}
 
 // work is what a device does: its tasks, each with its operations in their order, and
 // their turns. A function without microbatches is one piece of no task.
@@ -114,18 +103,18 @@ type kind struct {
 var taskNames = map[pipeline.Kind]string{pipeline.Forward: "forward", pipeline.Backward: "backward",
 	pipeline.BackwardInput: "backward_input", pipeline.BackwardWeight: "backward_weight"}
 
-// works is what each device does; what every device does for itself is in none.
-func (s *splitter) works() ([]*work, error) {
+// works is what each device does, and the schedule of a function with microbatches. What every
+// device does for itself is in none.
+func (s *split) works() ([]*work, *pipeline.Schedule, error) {
 	before, after := make([][]*ir.Op, s.devices), make([][]*ir.Op, s.devices)
 	bodies := map[kind][]*ir.Op{}
 	weights := s.weights()
-	for i, o := range s.f.Ops {
-		s.index[o] = i
+	for _, o := range s.f.Ops {
 		v, ok := o.Stage.Get()
 		if !ok {
 			continue
 		}
-		d := s.device(v)
+		d := s.place.Device(v)
 		switch {
 		case s.f.Micro > 0 && o.Phase == ir.Update:
 			after[d] = append(after[d], o)
@@ -150,7 +139,7 @@ func (s *splitter) works() ([]*work, error) {
 		for d := range out {
 			out[d] = &work{pieces: []piece{{nil, before[d]}}}
 		}
-		return out, nil
+		return out, nil, nil
 	}
 	input := inputs(bodies)
 	for k, ops := range bodies {
@@ -158,28 +147,28 @@ func (s *splitter) works() ([]*work, error) {
 			apart(ops, input)
 		}
 	}
-	lists, err := s.schedule()
+	proved, err := s.schedule()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	turns := map[kind]int{}
 	for d := range out {
-		out[d] = s.work(lists[d], bodies, turns)
+		out[d] = s.work(proved.Devices[d], bodies, turns)
 		out[d].pieces[0].ops = before[d]
 		last := len(out[d].pieces) - 1
 		out[d].pieces[last].ops = after[d]
 	}
 	for _, k := range inOrder(bodies) {
 		if turns[k] != s.f.Micro {
-			return nil, stage.Refused(s.rule, fmt.Errorf("@%s: stage %d has %d slots of %d in schedule %s", s.f.Name, k.stage, turns[k], s.f.Micro, s.rule.Schedule))
+			return nil, nil, stage.Refused(s.rule, fmt.Errorf("@%s: stage %d has %d slots of %d in schedule %s", s.f.Name, k.stage, turns[k], s.f.Micro, s.rule.Schedule))
 		}
 	}
-	return out, nil
+	return out, proved, nil
 }
 
 // work is the tasks of a device with these slots, between one before and one after all
 // microbatches, and their turns.
-func (s *splitter) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[kind]int) *work {
+func (s *split) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[kind]int) *work {
 	w := &work{}
 	tasks := map[kind]*ir.Task{}
 	begin, end := &ir.Task{Name: "before", Once: true}, &ir.Task{Name: "after", Once: true}
@@ -268,8 +257,8 @@ func apart(ops []*ir.Op, input map[*ir.Run]bool) {
 	}
 }
 
-// schedule is the slots of each device, as the layout's schedule has them.
-func (s *splitter) schedule() ([][]pipeline.Slot, error) {
+// schedule is the layout's schedule of the function, which is proved.
+func (s *split) schedule() (*pipeline.Schedule, error) {
 	shape := s.rule.Shape(s.m)
 	shape.ForwardOnly = s.f.Name != "step"
 	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
@@ -282,13 +271,12 @@ func (s *splitter) schedule() ([][]pipeline.Slot, error) {
 	if err != nil {
 		return nil, stage.Refused(s.rule, err)
 	}
-	s.proved = x
-	return x.Devices, nil
+	return x, nil
 }
 
 // weights marks, for a schedule that splits the backward phase, the operations
 // that no other stage waits for: gradients of weights. Nil if it does not.
-func (s *splitter) weights() map[*ir.Op]bool {
+func (s *split) weights() map[*ir.Op]bool {
 	row, err := pipeline.Lookup(s.rule.Schedule)
 	if err != nil || !row.Split {
 		return nil

@@ -25,7 +25,7 @@ const leastShare = 256
 
 // share is how v is sent: in shards over the mesh axes over which it is replicated, or
 // as many of them as divide an axis of it.
-func (s *splitter) share(v *ir.Value) share {
+func (s *split) share(v *ir.Value) share {
 	t := v.Type
 	activation := v.Def != nil && (v.PerMicro() || s.f.Micro == 0)
 	if !activation || len(t.Partial) > 0 || !t.DType.IsFloat() || s.whole {

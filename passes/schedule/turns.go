@@ -18,14 +18,14 @@ func inTurns(m *ir.Module) {
 		if f.Micro == 0 {
 			continue
 		}
-		s := &splitter{m: m, f: f, devices: 1, index: map[*ir.Op]int{}, kept: map[string]int{}, tags: map[*ir.Value]int{}}
+		s := &split{m: m, f: f, devices: 1}
 		w := s.together()
-		p := newProgram(s, 0, w)
+		p := newProgram(s, 0, w, &traffic{home: map[*ir.Value]int{}})
 		p.f.Name, p.f.Of, p.f.Stage = f.Name, "", 0
-		p.home, p.results = map[*ir.Value]int{}, f.Results
+		p.results = f.Results
 		for _, a := range f.Args { // which stay, though nothing may read them
 			if a.Role == ir.RoleParam || a.Role == ir.RoleState {
-				p.home[a.Value] = 0
+				p.traffic.home[a.Value] = 0
 			}
 		}
 		p.build(w)
@@ -34,7 +34,7 @@ func inTurns(m *ir.Module) {
 }
 
 // together is the work of a device that does all stages.
-func (s *splitter) together() *work {
+func (s *split) together() *work {
 	begin, each, end := &ir.Task{Name: "before", Once: true}, &ir.Task{Name: s.f.Name}, &ir.Task{Name: "after", Once: true}
 	pieces := []piece{{task: begin}, {task: each}, {task: end}}
 	for _, o := range s.f.Ops {

@@ -19,7 +19,7 @@ const maxSweeps = 100
 func Run(c *pass.Context, m *ir.Module) error {
 	for _, f := range m.Funcs {
 		before := len(f.Ops)
-		fired := Func(f)
+		fired := Func(c, f)
 		if after := len(f.Ops); after != before || len(fired) > 0 {
 			c.Remarkf(nil, "@%s: %d of %d operations left%s", f.Name, after, before, summary(fired))
 		}
@@ -50,16 +50,16 @@ func summary(fired map[string]int) string {
 
 // Func simplifies one function to a fixpoint and returns how often each rule
 // fired, by name.
-func Func(f *ir.Func) map[string]int {
+func Func(c *pass.Context, f *ir.Func) map[string]int {
 	fired := map[string]int{}
 	f.DropDead(nil)
 	for range maxSweeps {
-		if !sweep(f, fired) {
+		if !sweep(c, f, fired) {
 			return fired
 		}
 	}
 	last := map[string]int{}
-	if !sweep(f, last) {
+	if !sweep(c, f, last) {
 		return fired
 	}
 	panic(fmt.Sprintf("simplify: rules rewrite @%s for ever%s", f.Name, summary(last)))
@@ -67,6 +67,7 @@ func Func(f *ir.Func) map[string]int {
 
 // rewriter is the state of one sweep.
 type rewriter struct {
+	c    *pass.Context
 	f    *ir.Func
 	out  []*ir.Op                // the operations so far
 	repl map[*ir.Value]*ir.Value // values replaced in this sweep
@@ -78,12 +79,13 @@ type rewriter struct {
 	fired    map[string]int
 	changed  bool
 	key      []byte
+	within   int // rules that are being applied, of which each emits for the one before
 }
 
 // sweep visits the operations once in order, operands first, and then drops
 // what became dead. It reports whether anything changed.
-func sweep(f *ir.Func, fired map[string]int) bool {
-	r := &rewriter{f: f, repl: map[*ir.Value]*ir.Value{}, uses: f.Uses(),
+func sweep(c *pass.Context, f *ir.Func, fired map[string]int) bool {
+	r := &rewriter{c: c, f: f, repl: map[*ir.Value]*ir.Value{}, uses: f.Uses(),
 		seen: make(map[string]*ir.Op, len(f.Ops)), fired: fired,
 		out: make([]*ir.Op, 0, len(f.Ops))}
 	for _, o := range f.Ops {
@@ -116,20 +118,22 @@ func (r *rewriter) at(v *ir.Value) *ir.Value {
 // visit applies the first rule that matches o, or else finds o's twin, or
 // else keeps o. It returns what o's results have become.
 func (r *rewriter) visit(o *ir.Op) []*ir.Value {
-	if op.Of(o).Class == op.Boundary {
+	if op.Of(o).Class == op.Boundary || r.within == 0 && r.c.Spent() {
 		r.out = append(r.out, o)
 		return o.Results
 	}
 	if len(o.Results) == 1 {
-		if v, name := r.apply(o); v != nil {
-			r.fire(name)
+		r.within++
+		v, name := r.apply(o)
+		if r.within--; v != nil {
+			r.fire(name, o)
 			r.replace(o, []*ir.Value{v})
 			return []*ir.Value{v}
 		}
 	}
 	key := r.structure(o)
 	if twin := r.seen[key]; twin != nil {
-		r.fire("cse")
+		r.fire("cse", o)
 		r.replace(o, twin.Results)
 		return twin.Results
 	}
@@ -156,9 +160,13 @@ func (r *rewriter) apply(o *ir.Op) (*ir.Value, string) {
 	return nil, ""
 }
 
-func (r *rewriter) fire(name string) {
+// fire counts an application to o. One within another is part of that.
+func (r *rewriter) fire(name string, o *ir.Op) {
 	r.fired[name]++
 	r.changed = true
+	if r.within == 0 {
+		r.c.May(name, o)
+	}
 }
 
 // replace lets readers of o's results read others.

@@ -7,6 +7,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 	"ptc/passes/passtest"
 )
 
@@ -16,7 +17,7 @@ func TestGolden(t *testing.T) {
 	fired := map[string]int{}
 	passtest.Golden(t, "testdata/*.txtar", Run, func(m *ir.Module) {
 		for _, f := range m.Funcs {
-			for name, n := range Func(f) {
+			for name, n := range Func(&pass.Context{}, f) {
 				fired[name] += n
 			}
 		}
@@ -57,12 +58,12 @@ func TestRandomFunctions(t *testing.T) {
 		m := passtest.RandomModule(rand.New(rand.NewSource(seed)), 40)
 		before := m.Clone()
 		for _, f := range m.Funcs {
-			Func(f)
+			Func(&pass.Context{}, f)
 		}
 		passtest.Same(t, before, m)
 		text := ir.Print(m)
 		for _, f := range m.Funcs {
-			if again := Func(f); len(again) > 0 {
+			if again := Func(&pass.Context{}, f); len(again) > 0 {
 				t.Errorf("seed %d: a second run fires %v", seed, again)
 			}
 		}
@@ -92,7 +93,7 @@ func chain(n int) *ir.Func {
 func TestLinear(t *testing.T) {
 	visits := func(n int) float64 {
 		f := chain(n)
-		return testing.AllocsPerRun(1, func() { Func(f.Clone()) })
+		return testing.AllocsPerRun(1, func() { Func(&pass.Context{}, f.Clone()) })
 	}
 	small, large := visits(1000), visits(10000)
 	if large > 12*small {
@@ -106,7 +107,7 @@ func BenchmarkSimplify(b *testing.B) {
 		b.StopTimer()
 		g := f.Clone()
 		b.StartTimer()
-		Func(g)
+		Func(&pass.Context{}, g)
 	}
 	b.ReportMetric(float64(len(f.Ops)), "ops")
 }
@@ -116,7 +117,7 @@ func ExampleFunc() {
 	b := op.Builder{F: f}
 	x := f.AddArg(ir.Scalar(ir.F32), "", "", nil, b.Pos)
 	f.Results = []ir.Result{{Value: b.Mul(b.Add(x, b.Like(x, 0)), b.Like(x, 1))}}
-	fmt.Println(Func(f))
+	fmt.Println(Func(&pass.Context{}, f))
 	fmt.Print(ir.PrintFunc(f))
 	// Output:
 	// map[add-zero:1 mul-one:1]

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ptc/ir"
+	"ptc/passes/pass"
 )
 
 // TestRulesEnd: a rule that always fits ends in a panic with its name, not never.
@@ -24,5 +25,5 @@ func TestRulesEnd(t *testing.T) {
 			t.Errorf("%s, want a panic that names the rule", p)
 		}
 	}()
-	Func(chain(3))
+	Func(&pass.Context{}, chain(3))
 }

@@ -22,11 +22,11 @@ func (s *splitter) sumFromZero(o *ir.Op) {
 			continue
 		}
 		e, run := v.Def, o.Run
-		s.rest[run] = slices.DeleteFunc(s.rest[run], func(r *ir.Op) bool { return r == e })
+		s.text.rest[run] = slices.DeleteFunc(s.text.rest[run], func(r *ir.Op) bool { return r == e })
 		zero := s.f.NewOp(op.Const, nil, ir.A("value", ir.Float(0), "dtype", ir.Name(v.Type.DType.String())), v.Type.Clone())
 		zero.Scope, zero.Pos, zero.Slot = e.Scope, e.Pos, s.slot(e, true)
 		s.stage[zero], s.phase[zero] = s.stage[e], s.phase[e]
-		s.rest[run] = slices.Insert(s.rest[run], 0, zero) // which is in front of the run
+		s.text.rest[run] = slices.Insert(s.text.rest[run], 0, zero) // which is in front of the run
 		st := &state{kind: "sum"}
 		st.part = s.one(e, zero.Results, []ir.Type{v.Type.Clone()}, []*state{st})[0]
 		s.of[v] = st

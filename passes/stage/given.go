@@ -49,7 +49,7 @@ func (s *splitter) again(v *ir.Value) *ir.Value {
 	n := s.f.NewOp(o.Name, args, o.Attrs, types...)
 	n.Scope, n.Pos = o.Scope, o.Pos
 	s.stage[n], s.phase[n] = anywhere, s.phase[o]
-	s.out = append(s.out, n)
+	s.text.out = append(s.text.out, n)
 	for j, r := range o.Results {
 		s.whole[r] = n.Results[j]
 	}

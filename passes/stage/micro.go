@@ -21,58 +21,75 @@ const own = "own"
 // isOwn reports whether v is such.
 func (s *splitter) isOwn(v *ir.Value) bool { return s.of[v] != nil && s.of[v].kind == own }
 
-// splitter makes what works on the batch work on one microbatch.
+// splitter decides of each operation whether it works on one microbatch, and makes it do so.
 type splitter struct {
 	*tagger
-	names
-	m      int
-	shards int             // of the batch, each of which has rows of every microbatch
-	batch  map[string]bool // axes of the batch's rows: of the fields, and what is made of these
-	b      op.Builder
-	out    []*ir.Op
-	of     map[*ir.Value]*state
-	whole  map[*ir.Value]*ir.Value // what a cut or partial value becomes as a whole
-	cuts   map[string]*ir.Value    // parts cut from whole values
-	wide   map[string]*ir.Value    // those with an axis of microbatches
-	late   map[*ir.Value]cause     // known only after the last microbatch
+	grid  *grid
+	text  *text
+	batch map[string]bool // axes of the batch's rows: of the fields, and what is made of these
+	of    map[*ir.Value]*state
+	whole map[*ir.Value]*ir.Value // what a cut or partial value becomes as a whole
+	cuts  map[string]*ir.Value    // parts cut from whole values
+	wide  map[string]*ir.Value    // those with an axis of microbatches
+	late  map[*ir.Value]cause     // known only after the last microbatch
 	// given are values that depend on the batch, on numbers of the step and on
 	// constants alone. What needs one whole computes it from the whole batch,
 	// before the first microbatch, on its own stage.
 	given map[*ir.Value]bool
+}
+
+// text is the operations that have been written.
+type text struct {
+	out []*ir.Op
 	// runs are those of microbatches; rest is what a run has once for all of them,
 	// and heads the place in out where the run begins.
 	runs  map[*ir.Run]*ir.Run
 	rest  map[*ir.Run][]*ir.Op
 	heads map[int][]*ir.Run
-	num   *ir.Value // the number of the microbatch
 }
 
 // run is what r is for a microbatch.
-func (s *splitter) run(r *ir.Run) *ir.Run {
+func (t *text) run(r *ir.Run) *ir.Run {
 	if r == nil {
 		return nil
 	}
-	if s.runs[r] == nil {
-		s.runs[r] = &ir.Run{Stack: r.Stack, Down: r.Down}
+	if t.runs[r] == nil {
+		t.runs[r] = &ir.Run{Stack: r.Stack, Down: r.Down}
 	}
-	return s.runs[r]
+	return t.runs[r]
+}
+
+// ops are all operations, those that a run has once in front of it.
+func (t *text) ops() []*ir.Op {
+	ops := make([]*ir.Op, 0, len(t.out))
+	for i := range len(t.out) + 1 {
+		for _, run := range t.heads[i] {
+			ops = append(ops, t.rest[run]...)
+		}
+		if i < len(t.out) {
+			ops = append(ops, t.out[i])
+		}
+	}
+	return ops
 }
 
 // microbatch rewrites f so that what depends on the batch works on one of its m
 // parts, for each of them.
 func microbatch(m *ir.Module, f *ir.Func, t *tagger) error {
-	s := &splitter{tagger: t, names: namesFor(f), m: t.micro, batch: map[string]bool{}, of: map[*ir.Value]*state{}, whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{},
-		late: map[*ir.Value]cause{}, given: givenOf(f), runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, heads: map[int][]*ir.Run{}}
-	f.Micro = s.m
-	s.b = op.Builder{F: f, Sink: &s.out}
-	if err := s.fields(m); err != nil {
-		return err
+	x := &text{runs: map[*ir.Run]*ir.Run{}, rest: map[*ir.Run][]*ir.Op{}, heads: map[int][]*ir.Run{}}
+	s := &splitter{tagger: t, text: x, grid: &grid{f: f, names: namesFor(f), m: t.micro, shards: 1, at: t.at, b: op.Builder{F: f, Sink: &x.out}}, batch: map[string]bool{}, of: map[*ir.Value]*state{},
+		whole: map[*ir.Value]*ir.Value{}, cuts: map[string]*ir.Value{}, wide: map[string]*ir.Value{}, late: map[*ir.Value]cause{}, given: givenOf(f)}
+	f.Micro = t.micro
+	if t.micro > 1 {
+		if err := s.fields(m); err != nil {
+			return err
+		}
 	}
 	var run *ir.Run
 	for _, o := range f.Ops {
 		if run != o.Run {
 			if run = o.Run; run != nil {
-				s.heads[len(s.out)] = append(s.heads[len(s.out)], run)
+				x.heads[len(x.out)] = append(x.heads[len(x.out)], run)
 			}
 		}
 		if err := s.operation(o); err != nil {
@@ -88,15 +105,7 @@ func microbatch(m *ir.Module, f *ir.Func, t *tagger) error {
 			f.Results[i].Value = w
 		}
 	}
-	f.Ops = make([]*ir.Op, 0, len(s.out))
-	for i := range len(s.out) + 1 {
-		for _, run := range s.heads[i] {
-			f.Ops = append(f.Ops, s.rest[run]...)
-		}
-		if i < len(s.out) {
-			f.Ops = append(f.Ops, s.out[i])
-		}
-	}
+	f.Ops = x.ops()
 	f.JoinRuns()
 	accumulateEarly(f)
 	return nil
@@ -162,9 +171,9 @@ func (s *splitter) operation(o *ir.Op) error {
 	o.Slot = s.slot(o, false)
 	o.Run = run
 	if run != nil && s.phase[o] != ir.Update {
-		s.rest[run] = append(s.rest[run], o)
+		s.text.rest[run] = append(s.text.rest[run], o)
 	} else {
-		s.out = append(s.out, o)
+		s.text.out = append(s.text.out, o)
 	}
 	return nil
 }
@@ -173,7 +182,7 @@ func (s *splitter) operation(o *ir.Op) error {
 // may relate any rows, and combine them before it goes on. What depends on no batch is
 // there once, as with many.
 func (s *splitter) ofAll(o *ir.Op) bool {
-	if s.m > 1 || s.phase[o] == ir.Update || s.stage[o] == anywhere || slices.ContainsFunc(o.Args, s.isLate) {
+	if s.grid.m > 1 || s.phase[o] == ir.Update || s.stage[o] == anywhere || slices.ContainsFunc(o.Args, s.isLate) {
 		return false
 	}
 	drawn := op.Of(o).Class == op.Source && len(o.Args) > 0
@@ -191,7 +200,7 @@ func (s *splitter) only(o *ir.Op) {
 		}
 	}
 	at := s.slot(o, true)
-	at.Run = s.run(o.Run)
+	at.Run = s.text.run(o.Run)
 	types := make([]ir.Type, len(o.Results))
 	for j, r := range o.Results {
 		types[j] = r.Type.Clone()
@@ -231,7 +240,7 @@ func (s *splitter) alike(o *ir.Op, rule op.Rule) bool {
 // factor is the factor of o that microbatches cut: one along which an operand
 // is cut already, else the batch's.
 func (s *splitter) factor(o *ir.Op, rule op.Rule) *op.Factor {
-	named, carried := op.RowFactor(o, rule, s.m*s.shards, s.axisOf, s.batch)
+	named, carried := op.RowFactor(o, rule, s.grid.m*s.grid.shards, s.axisOf, s.batch)
 	if carried {
 		return named
 	}
@@ -375,7 +384,7 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 		}
 		if axis := f.Results[j]; axis != "" {
 			states[j].axis, s.batch[axis] = axis, true
-			types[j].Axes[types[j].Index(axis)].Size /= s.m
+			types[j].Axes[types[j].Index(axis)].Size /= s.grid.m
 		} else {
 			states[j].kind = f.Reduction
 			if o.Attrs.Bool(op.AttrOwn) {
@@ -393,7 +402,7 @@ func (s *splitter) each(o *ir.Op, f *op.Factor) error {
 // one is o for one microbatch.
 func (s *splitter) one(o *ir.Op, args []*ir.Value, types []ir.Type, states []*state) []*ir.Value {
 	at := s.slot(o, true)
-	at.Run = s.run(o.Run)
+	at.Run = s.text.run(o.Run)
 	if op.Of(o).Class == op.Source && len(states) == 1 && states[0].axis != "" {
 		return s.source(o, args, types[0], states[0].axis, at)
 	}
@@ -405,15 +414,6 @@ func (s *splitter) copyOf(o *ir.Op, args []*ir.Value, attrs ir.Attrs, types []ir
 	n := s.f.NewOp(o.Name, args, attrs, types...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, at
 	s.stage[n], s.phase[n] = s.stage[o], s.phase[o]
-	s.out = append(s.out, n)
+	s.text.out = append(s.text.out, n)
 	return n
-}
-
-// number is the number of the microbatch.
-func (s *splitter) number() *ir.Value {
-	if s.num == nil {
-		s.num = s.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, "microbatch.{i}", nil, s.at)
-		s.num.Micro = true
-	}
-	return s.num
 }

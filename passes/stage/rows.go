@@ -51,34 +51,50 @@ func namesFor(f *ir.Func) names {
 	return names{fresh("microbatch"), fresh("microbatch_block"), fresh("microbatch_row")}
 }
 
-// fields cuts the batch's fields, unless there is one microbatch.
-func (s *splitter) fields(m *ir.Module) error {
-	if s.m == 1 {
-		s.shards = 1
-		return nil
+// grid is how the rows of a batch lie, and writes operations that cut and join them.
+type grid struct {
+	names
+	f      *ir.Func
+	m      int // microbatches
+	shards int // of the batch, each of which has rows of every microbatch
+	at     diag.Pos
+	b      op.Builder
+	num    *ir.Value // the number of the microbatch, once something reads it
+}
+
+// number is the number of the microbatch.
+func (g *grid) number() *ir.Value {
+	if g.num == nil {
+		g.num = g.f.AddArg(ir.Scalar(ir.I32), ir.RoleIndex, "microbatch.{i}", nil, g.at)
+		g.num.Micro = true
 	}
+	return g.num
+}
+
+// fields cuts the batch's fields.
+func (s *splitter) fields(m *ir.Module) error {
 	var rows []int // of a microbatch, by field
 	for _, a := range s.f.Args {
 		if a.Role != ir.RoleData {
 			continue
 		}
 		t := a.Value.Type
-		if t.Rank() == 0 || t.Axes[0].Size%s.m != 0 {
-			return &diag.Error{Code: "E0608", Pos: s.at, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.m)}
+		if t.Rank() == 0 || t.Axes[0].Size%s.grid.m != 0 {
+			return &diag.Error{Code: "E0608", Pos: s.at, Msg: fmt.Sprintf("the field `%s` of %s cannot be cut into %d microbatches", a.Path, t, s.grid.m)}
 		}
 		s.batch[t.Axes[0].Name] = true
-		rows = append(rows, t.Axes[0].Size/s.m)
+		rows = append(rows, t.Axes[0].Size/s.grid.m)
 	}
-	s.shards = s.shardsOf(m, rows)
+	s.grid.shards = s.shardsOf(m, rows)
 	for _, a := range slices.Clone(s.f.Args) {
 		if a.Role != ir.RoleData {
 			continue
 		}
-		s.b.Pos = a.Pos
+		s.grid.b.Pos = a.Pos
 		axis := a.Value.Type.Axes[0].Name
 		s.of[a.Value] = &state{part: s.cut(a.Value, axis, s.home[a.Value]), axis: axis}
 	}
-	s.b.Slot, s.b.Pos = ir.Slot{}, diag.Pos{}
+	s.grid.b.Slot, s.grid.b.Pos = ir.Slot{}, diag.Pos{}
 	return nil
 }
 
@@ -105,27 +121,27 @@ func (s *splitter) shardsOf(m *ir.Module, rows []int) int {
 
 // inner is the axis along which the rows of one shard are: axis itself, if there is one
 // shard.
-func (s *splitter) inner(axis, name string) string {
-	if s.shards == 1 {
+func (g *grid) inner(axis, name string) string {
+	if g.shards == 1 {
 		return axis
 	}
 	return name
 }
 
 // intoShards is v with axis in two, of shards and of what each has, which is called inner.
-func (s *splitter) intoShards(v *ir.Value, axis, inner string) *ir.Value {
-	if s.shards == 1 {
+func (g *grid) intoShards(v *ir.Value, axis, inner string) *ir.Value {
+	if g.shards == 1 {
 		return v
 	}
-	return s.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: s.shards}, {Name: inner, N: v.Type.Size(axis) / s.shards}}), v)
+	return g.b.Emit(op.Split, ir.A("axis", ir.Name(axis), "into", ir.Sizes{{Name: axis, N: g.shards}, {Name: inner, N: v.Type.Size(axis) / g.shards}}), v)
 }
 
 // fromShards is the inverse of intoShards.
-func (s *splitter) fromShards(v *ir.Value, axis, inner string) *ir.Value {
-	if s.shards == 1 {
+func (g *grid) fromShards(v *ir.Value, axis, inner string) *ir.Value {
+	if g.shards == 1 {
 		return v
 	}
-	return s.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, inner}, "into", ir.Name(axis)), v)
+	return g.b.Emit(op.Merge, ir.A("axes", ir.Names{axis, inner}, "into", ir.Name(axis)), v)
 }
 
 // related is the code of an error for what relates the rows of several microbatches.

@@ -12,15 +12,15 @@ import (
 // that computes it again.
 const besideOps = 8
 
-// beside looks for values that a later run of a stack, or a later task, reads, or the
+// recomputeLater looks for values that a later run of a stack, or a later task, reads, or the
 // backward phase of what the forward phase makes, so that they are kept in between, and that a kernel there could
 // compute as well: one that reads already what they are made of, such as the gradient of
 // an activation function, which has the function's argument. That kernel then has a result
 // more, which lives for a moment, in the place of a value that is kept for the backward
 // phase though another one says all of it: of a GPT's four times wider activations it keeps
 // one and not two.
-func (p *program) beside() {
-	for _, g := range slices.Clone(p.groups) {
+func (p *storage) recomputeLater() {
+	for _, g := range slices.Clone(p.groups.list) {
 		if g.class == exchange {
 			continue
 		}
@@ -30,7 +30,7 @@ func (p *program) beside() {
 			}
 			if v := o.Result(); v.Type.Bytes() >= againBytes && !p.again[v] {
 				for _, readers := range p.farReaders(v) {
-					p.moveBeside(v, readers)
+					p.recomputeIn(v, readers)
 				}
 			}
 		}
@@ -46,24 +46,24 @@ type when struct {
 	behind bool
 }
 
-func (p *program) when(g *group) when {
+func (p *storage) when(g *group) when {
 	w := when{stack: g.stack, run: g.run, task: g.ops[0].Task}
 	if w.stack == nil && w.task == nil {
 		at := g.last
 		if g.root != nil { // work on its result may come later
-			at = p.index[g.root]
+			at = p.in.ops[g.root].index
 		}
-		w.behind = at > p.loss
+		w.behind = at > p.in.loss
 	}
 	return w
 }
 
 // farReaders are the readers of v in each other run and task than its own, where all of
 // them read v itself.
-func (p *program) farReaders(v *ir.Value) (out [][]reader) {
-	from, at := p.when(p.of[v.Def]), map[when]int{}
-	for _, r := range p.readers(v) {
-		to := p.when(p.of[r.o])
+func (p *storage) farReaders(v *ir.Value) (out [][]reader) {
+	from, at := p.when(p.groups.of[v.Def]), map[when]int{}
+	for _, r := range p.in.readers(v) {
+		to := p.when(p.groups.of[r.o])
 		if to == from || to.stack != from.stack {
 			continue
 		}
@@ -79,26 +79,21 @@ func (p *program) farReaders(v *ir.Value) (out [][]reader) {
 	})
 }
 
-// moveBeside has readers of v, all of one run and task, read what a kernel of theirs
+// recomputeIn has readers of v, all of one run and task, read what a kernel of theirs
 // computes again, if there is one.
-func (p *program) moveBeside(v *ir.Value, readers []reader) {
-	at := p.of[readers[0].o]
-	for _, h := range p.groups {
+func (p *storage) recomputeIn(v *ir.Value, readers []reader) {
+	at := p.groups.of[readers[0].o]
+	for _, h := range p.groups.list {
 		if len(h.ops) == 0 || h.class != fusion.Map && h.class != fusion.Gemm || h.space != spaceOf(v.Type.Axes) || p.when(h) != p.when(at) ||
-			slices.ContainsFunc(readers, func(r reader) bool { return p.of[r.o] == h || p.of[r.o].segment < h.segment }) {
+			slices.ContainsFunc(readers, func(r reader) bool { return p.groups.of[r.o] == h || p.groups.of[r.o].segment < h.segment }) {
 			continue
 		}
 		var path []*ir.Op
-		if !p.madeOf(v, h, &path) || p.waitsFor(h, readers, map[*group]bool{}) {
+		if !p.madeOf(v, h, &path) || p.waitsFor(h, readers, map[*group]bool{}) || !p.c.May("compute again later", v.Def) {
 			continue
 		}
 		w := p.copyInto(h, path)
-		for _, r := range readers {
-			r.o.Args[r.arg] = w
-			p.users[w] = append(p.users[w], r.o)
-		}
-		p.users[v] = slices.DeleteFunc(p.users[v], func(o *ir.Op) bool { return !slices.Contains(o.Args, v) })
-		delete(p.read, v)
+		p.in.redirect(readers, v, w)
 		delete(p.readBys, v)
 		return
 	}
@@ -106,13 +101,13 @@ func (p *program) moveBeside(v *ir.Value, readers []reader) {
 
 // waitsFor reports whether h needs what a reader makes. It looks no further than the run
 // and task of h: what is done there does not wait for others that wait for it.
-func (p *program) waitsFor(h *group, readers []reader, seen map[*group]bool) bool {
-	for _, from := range p.inputs(h) {
+func (p *storage) waitsFor(h *group, readers []reader, seen map[*group]bool) bool {
+	for _, from := range p.groups.inputs(h, p.again) {
 		if seen[from] || from == h || p.when(from) != p.when(h) {
 			continue
 		}
 		seen[from] = true
-		if slices.ContainsFunc(readers, func(r reader) bool { return p.of[r.o] == from }) || p.waitsFor(from, readers, seen) {
+		if slices.ContainsFunc(readers, func(r reader) bool { return p.groups.of[r.o] == from }) || p.waitsFor(from, readers, seen) {
 			return true
 		}
 	}
@@ -121,7 +116,7 @@ func (p *program) waitsFor(h *group, readers []reader, seen map[*group]bool) boo
 
 // madeOf appends to path the operations, each after its operands, that compute v from
 // what h reads.
-func (p *program) madeOf(v *ir.Value, h *group, path *[]*ir.Op) bool {
+func (p *storage) madeOf(v *ir.Value, h *group, path *[]*ir.Op) bool {
 	o := v.Def
 	if o == nil || slices.Contains(*path, o) {
 		return o != nil
@@ -130,8 +125,8 @@ func (p *program) madeOf(v *ir.Value, h *group, path *[]*ir.Op) bool {
 		return false
 	}
 	for _, a := range o.Args {
-		free := a.Def != nil && p.free[a.Def]
-		if !free && !(p.isStored(p.stored(a)) || p.again[a]) && a.Def != nil && p.of[a.Def] == p.of[o] {
+		free := a.Def != nil && p.in.ops[a.Def].free
+		if !free && !(p.isStored(p.in.stored(a)) || p.again[a]) && a.Def != nil && p.groups.of[a.Def] == p.groups.of[o] {
 			if !p.madeOf(a, h, path) {
 				return false
 			}
@@ -144,7 +139,7 @@ func (p *program) madeOf(v *ir.Value, h *group, path *[]*ir.Op) bool {
 }
 
 // copyInto gives h copies of operations, and returns the result of the last.
-func (p *program) copyInto(h *group, path []*ir.Op) *ir.Value {
+func (p *storage) copyInto(h *group, path []*ir.Op) *ir.Value {
 	copies := map[*ir.Value]*ir.Value{}
 	var last *ir.Value
 	for _, o := range path {
@@ -154,16 +149,14 @@ func (p *program) copyInto(h *group, path []*ir.Op) *ir.Value {
 				args[i] = c
 			}
 		}
-		n := p.f.NewOp(o.Name, args, o.Attrs, o.Result().Type.Clone())
+		n := p.in.f.NewOp(o.Name, args, o.Attrs, o.Result().Type.Clone())
 		n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, h.ops[0].Slot
 		last = n.Result()
 		copies[o.Result()] = last
-		p.index[n], p.segment[n], p.late[n] = h.last, h.segment, h.late
-		p.of[n] = h
+		p.in.add(n, &opFacts{index: h.last, segment: h.segment, late: h.late})
+		p.groups.of[n] = h
 		h.ops = append(h.ops, n)
 		for _, a := range args {
-			p.users[a] = append(p.users[a], n)
-			delete(p.read, a)
 			delete(p.readBys, a)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // splitRuns gives calls that do not need what goes from instance to instance runs of their
@@ -12,14 +13,17 @@ import (
 // of them are one launch (pass order). A call must write little, since what the rest of
 // the run reads of it is then kept for all instances. Runs in which anything is exchanged
 // stay whole.
-func splitRuns(f *ir.Func, shared *kernels) {
+func splitRuns(c *pass.Context, f *ir.Func, shared *kernels) {
 	if len(f.Stacks) == 0 {
 		return
 	}
-	j := newJoining(f, shared)
+	j := newJoining(c, f, shared)
 	var out []*ir.Op
 	f.Runs(func(run *ir.Run, ops []*ir.Op) {
 		free, rest := j.independent(run, ops)
+		if len(free) > 0 && !c.May("runs of their own", free[0]) {
+			free, rest = nil, ops
+		}
 		for n, o := range free {
 			if n > 0 || len(rest) > 0 {
 				o.Run = &ir.Run{Stack: run.Stack, Down: run.Down}
