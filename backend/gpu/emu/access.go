@@ -95,14 +95,9 @@ func (w *warp) load(in *inst, where space, signed, nc, strong bool) error {
 		w.banks(in, in.from[0])
 	}
 	return w.flow.each(func(l int) error {
-		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, false)
+		b, err := w.element(in, where, l, false, nc, strong)
 		if err != nil {
 			return err
-		}
-		if where == global && !strong {
-			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, false, nc); err != nil {
-				return err
-			}
 		}
 		for i, to := range in.to {
 			x := load(b[i*in.bytes : (i+1)*in.bytes])
@@ -125,20 +120,26 @@ func (w *warp) store(in *inst, where space, strong bool) error {
 		w.banks(in, in.from[0])
 	}
 	return w.flow.each(func(l int) error {
-		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, true)
+		b, err := w.element(in, where, l, true, false, strong)
 		if err != nil {
 			return err
-		}
-		if where == global && !strong {
-			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, true, false); err != nil {
-				return err
-			}
 		}
 		for i, from := range in.from[1:] {
 			store(b[i*in.bytes:(i+1)*in.bytes], w.file[from][l])
 		}
 		return nil
 	})
+}
+
+// element is the memory that a lane loads from or stores to. Races in global memory are looked for unless the access is
+// strong.
+func (w *warp) element(in *inst, where space, lane int, write, nc, strong bool) ([]byte, error) {
+	at, n := w.file[in.from[0]][lane]+uint64(in.offset), in.bytes*in.n
+	b, err := w.place(where, at, n, lane, write)
+	if err == nil && where == global && !strong {
+		err = w.reachGlobal(lane, at, n, write, nc)
+	}
+	return b, err
 }
 
 // place is the memory of an access of one lane.
