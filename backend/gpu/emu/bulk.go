@@ -85,26 +85,12 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 
 // decodeBulkBytes is [to], [from], bytes, and of a load [barrier].
 func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
-	if len(s.Args) != 3 && !load || len(s.Args) != 4 && load {
-		return fmt.Errorf("expected two addresses, a number of bytes, and a barrier for what is loaded")
-	}
-	var offsets []int64
-	for i, a := range s.Args {
-		if i == 2 {
-			if err := d.read(a, 32, in); err != nil {
-				return err
-			}
-			offsets = append(offsets, 0)
-			continue
-		}
-		if err := d.address(a, in); err != nil {
-			return err
-		}
-		offsets = append(offsets, in.offset)
+	forms := []form{(*decoder).address, (*decoder).address, number(32)}
+	if load {
+		forms = append(forms, (*decoder).address)
 	}
 	in.run = each(func(w *warp, in *inst, l int) error {
-		at := func(i int) uint64 { return w.file[in.from[i]][l] + uint64(offsets[i]) }
-		to, from, n := at(0), at(1), int(uint32(at(2)))
+		to, from, n := w.at(in, 0, l), w.at(in, 1, l), int(uint32(w.at(in, 2, l)))
 		if !load {
 			to, from = from, to
 		}
@@ -118,11 +104,11 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 		}
 		c := &bulk{text: s.String(), block: b, bytes: n, pieces: []piece{{inShared, inGlobal, n, true}}}
 		if load {
-			return w.startLoad(c, l, at(3))
+			return w.startLoad(c, l, w.at(in, 3, l))
 		}
 		return w.startStore(c, l)
 	})
-	return nil
+	return d.operands(s.Args, in, "two addresses, a number of bytes, and a barrier for what is loaded", forms...)
 }
 
 // decodeTile is [to], [map, {position}], [barrier] of a load, and if blocks of the cluster get copies, bits that say
@@ -147,8 +133,7 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 	if err := d.address(where, in); err != nil {
 		return err
 	}
-	offsets := []int64{in.offset, 0}
-	in.from = append(in.from, d.slot(tile.Reg))
+	in.add(d.slot(tile.Reg), 0)
 	for _, x := range tile.Vec {
 		if err := d.read(x, 32, in); err != nil {
 			return err
@@ -158,7 +143,6 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 		if err := d.address(s.Args[2], in); err != nil {
 			return err
 		}
-		offsets[1] = in.offset
 	}
 	if multicast {
 		if err := d.read(s.Args[3], 16, in); err != nil {
@@ -166,14 +150,14 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 		}
 	}
 	in.run = each(func(w *warp, in *inst, l int) error {
-		c, err := w.tile(in, l, offsets[0])
+		c, err := w.tile(in, l)
 		if err != nil {
 			return fmt.Errorf("lane %d: %w", l, err)
 		}
 		if c.text = s.String(); !load {
 			return w.startStore(c, l)
 		}
-		barrier := w.file[in.from[2+in.n]][l] + uint64(offsets[1])
+		barrier := w.at(in, 2+in.n, l)
 		if multicast {
 			return w.multicast(c, l, barrier, uint16(w.file[in.from[3+in.n]][l]))
 		}
@@ -183,7 +167,7 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 }
 
 // tile is the copy that a lane asks for, of operands as decodeTile has them.
-func (w *warp) tile(in *inst, lane int, offset int64) (*bulk, error) {
+func (w *warp) tile(in *inst, lane int) (*bulk, error) {
 	m, err := w.tensorMap(w.file[in.from[1]][lane])
 	if err != nil {
 		return nil, err
@@ -195,7 +179,7 @@ func (w *warp) tile(in *inst, lane int, offset int64) (*bulk, error) {
 	for _, x := range in.from[2 : 2+in.n] {
 		position = append(position, int32(w.file[x][lane]))
 	}
-	b, at, err := w.resolve(w.file[in.from[0]][lane] + uint64(offset))
+	b, at, err := w.resolve(w.at(in, 0, lane))
 	if err != nil {
 		return nil, err
 	}
