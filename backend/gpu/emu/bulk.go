@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/backend/gpu/ptx"
@@ -114,40 +115,14 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 // decodeTile is [to], [map, {position}], [barrier] of a load, and if blocks of the cluster get copies, bits that say
 // which; and [map, {position}], [from] of a store.
 func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
-	want := 2
-	for _, more := range []bool{load, multicast} {
-		if more {
-			want++
-		}
-	}
-	if len(s.Args) != want {
-		return fmt.Errorf("expected an address, a map, and a barrier for what is loaded")
-	}
-	where, tile := s.Args[0], s.Args[1]
-	if !load {
-		where, tile = s.Args[1], s.Args[0]
-	}
-	if tile.Kind != ptx.IsTensor || tile.Reg.Class != ptx.B64 || tile.Symbol != "" || len(tile.Vec) != in.n {
-		return fmt.Errorf("expected a map's generic address in a register, and %d coordinates", in.n)
-	}
-	if err := d.address(where, in); err != nil {
-		return err
-	}
-	in.add(d.slot(tile.Reg), 0)
-	for _, x := range tile.Vec {
-		if err := d.read(x, 32, in); err != nil {
-			return err
-		}
-	}
+	args, forms := slices.Clone(s.Args), []form{(*decoder).address, (*decoder).tile}
 	if load {
-		if err := d.address(s.Args[2], in); err != nil {
-			return err
-		}
+		forms = append(forms, (*decoder).address)
+	} else {
+		slices.Reverse(args)
 	}
 	if multicast {
-		if err := d.read(s.Args[3], 16, in); err != nil {
-			return err
-		}
+		forms = append(forms, number(16))
 	}
 	in.run = each(func(w *warp, in *inst, l int) error {
 		c, err := w.tile(in, l)
@@ -163,7 +138,16 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 		}
 		return w.startLoad(c, l, barrier)
 	})
-	return nil
+	return d.operands(args, in, "an address, a map, and a barrier for what is loaded", forms...)
+}
+
+// tile appends the map and the position of [map, {position}], of as many coordinates as in.n.
+func (d *decoder) tile(o ptx.Operand, in *inst) error {
+	if o.Kind != ptx.IsTensor || o.Reg.Class != ptx.B64 || o.Symbol != "" || len(o.Vec) != in.n {
+		return fmt.Errorf("expected a map's generic address in a register, and %d coordinates", in.n)
+	}
+	in.add(d.slot(o.Reg), 0)
+	return d.read(ptx.Vec(o.Vec...), 32, in)
 }
 
 // tile is the copy that a lane asks for, of operands as decodeTile has them.
