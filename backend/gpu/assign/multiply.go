@@ -43,8 +43,8 @@ func (p *products) product(o *tile.Op) *Product {
 	} else {
 		p.multiply(x)
 	}
-	for i := range x.In {
-		x.In[i] = p.memory(x, i)
+	for i, v := range o.Args[:2] {
+		x.Elems[i], x.In[i] = p.Elem(v), p.memory(x, i)
 	}
 	return x
 }

@@ -16,7 +16,8 @@ type Product struct {
 	Dims  []*tile.Range // of the sums
 	At    *layout.Layout
 	Over  []*tile.Range     // what is summed, but for positions
-	In    [2]*layout.Memory // the operands in shared memory
+	Elems [2]kernel.Elem    // of the operands in shared memory
+	In    [2]*layout.Memory // how these lie there
 	Steps int               // of a matrix instruction: then left is rows × over, right cols × over; 0: multiply-adds
 	Free  [2]int            // the dimension of the sums that an operand has; -1 for several or none
 	Group bool              // matrix instructions are those of warpgroups, which read shared memory

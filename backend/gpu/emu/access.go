@@ -90,19 +90,14 @@ func checked(n, have int) int {
 
 func (w *warp) load(in *inst, where space, signed, nc, strong bool) error {
 	if where == global {
-		w.sectors(in, in.from[0])
+		w.sectors(in, 0)
 	} else if where == shared {
-		w.banks(in, in.from[0])
+		w.banks(in, 0)
 	}
 	return w.flow.each(func(l int) error {
-		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, false)
+		b, err := w.element(in, where, l, false, nc, strong)
 		if err != nil {
 			return err
-		}
-		if where == global && !strong {
-			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, false, nc); err != nil {
-				return err
-			}
 		}
 		for i, to := range in.to {
 			x := load(b[i*in.bytes : (i+1)*in.bytes])
@@ -120,25 +115,36 @@ func (w *warp) load(in *inst, where space, signed, nc, strong bool) error {
 
 func (w *warp) store(in *inst, where space, strong bool) error {
 	if where == global {
-		w.sectors(in, in.from[0])
+		w.sectors(in, 0)
 	} else {
-		w.banks(in, in.from[0])
+		w.banks(in, 0)
 	}
 	return w.flow.each(func(l int) error {
-		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, true)
+		b, err := w.element(in, where, l, true, false, strong)
 		if err != nil {
 			return err
-		}
-		if where == global && !strong {
-			if err := w.reachGlobal(l, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, true, false); err != nil {
-				return err
-			}
 		}
 		for i, from := range in.from[1:] {
 			store(b[i*in.bytes:(i+1)*in.bytes], w.file[from][l])
 		}
 		return nil
 	})
+}
+
+// element is the memory that a lane loads from or stores to. Races in global memory are looked for unless the access is
+// strong.
+func (w *warp) element(in *inst, where space, lane int, write, nc, strong bool) ([]byte, error) {
+	at, n := w.at(in, 0, lane), in.bytes*in.n
+	b, err := w.place(where, at, n, lane, write)
+	if err == nil && where == global && !strong {
+		err = w.reachGlobal(lane, at, n, write, nc)
+	}
+	return b, err
+}
+
+// at is the address that operand i is.
+func (w *warp) at(in *inst, i, lane int) uint64 {
+	return w.file[in.from[i]][lane] + uint64(in.offsets[i])
 }
 
 // place is the memory of an access of one lane.
@@ -195,10 +201,10 @@ const (
 )
 
 // sectors counts the sectors and lines that an access to global memory touches.
-func (w *warp) sectors(in *inst, base int) {
+func (w *warp) sectors(in *inst, operand int) {
 	var seen []uint64
 	_ = w.flow.each(func(l int) error {
-		at := w.file[base][l] + uint64(in.offset)
+		at := w.at(in, operand, l)
 		for s := at / sector; s <= (at+uint64(in.bytes*in.n)-1)/sector; s++ {
 			seen = append(seen, s)
 		}
@@ -220,7 +226,7 @@ func (w *warp) sectors(in *inst, base int) {
 // banks counts the turns that an access to shared memory takes beyond those its bytes need:
 // words that are not the same and lie in the same of the 32 banks take one each. A turn
 // serves as many lanes as have 128 bytes together.
-func (w *warp) banks(in *inst, base int) {
+func (w *warp) banks(in *inst, operand int) {
 	const banks = 32
 	bytes := in.bytes * in.n
 	together := max(1, min(lanes, 128/bytes))
@@ -231,7 +237,7 @@ func (w *warp) banks(in *inst, base int) {
 			if w.flow.mask>>l&1 == 0 {
 				continue
 			}
-			at := w.file[base][l] + uint64(in.offset)
+			at := w.at(in, operand, l)
 			for x := at / wordBytes; x <= (at+uint64(bytes)-1)/wordBytes; x++ {
 				bank := &words[x%banks]
 				if !slices.Contains(*bank, x) {

@@ -286,77 +286,66 @@ func permute(a, b, sel uint64) uint64 {
 
 func extend(x uint64, n int) int64 { return int64(x<<(64-n)) >> (64 - n) }
 
+// ordered is an operation on integers, signed or not, whose bits m has; get is the number in a register.
+func ordered[T int64 | uint64](name string, m uint64, get func(x uint64) T) any {
+	switch name {
+	case "div":
+		return fn2(func(a, b uint64) uint64 {
+			if b&m == 0 {
+				return m
+			}
+			return uint64(get(a)/get(b)) & m
+		})
+	case "rem":
+		return fn2(func(a, b uint64) uint64 {
+			if b&m == 0 {
+				return a
+			}
+			return uint64(get(a)%get(b)) & m
+		})
+	case "min":
+		return fn2(func(a, b uint64) uint64 { return uint64(min(get(a), get(b))) & m })
+	case "max":
+		return fn2(func(a, b uint64) uint64 { return uint64(max(get(a), get(b))) & m })
+	case "shr":
+		return fn2(func(a, b uint64) uint64 { return uint64(get(a)>>(b&0xffffffff)) & m })
+	case "add":
+		return fn2(func(a, b uint64) uint64 { return (a + b) & m })
+	case "sub":
+		return fn2(func(a, b uint64) uint64 { return (a - b) & m })
+	}
+	return nil
+}
+
 func signed(name string, n int, has func(string) bool) any {
 	m := mask(n)
 	s := func(x uint64) int64 { return extend(x, n) }
 	switch name {
-	case "div":
-		return fn2(func(a, b uint64) uint64 {
-			if b&m == 0 {
-				return m
-			}
-			return uint64(s(a)/s(b)) & m
-		})
-	case "rem":
-		return fn2(func(a, b uint64) uint64 {
-			if b&m == 0 {
-				return a
-			}
-			return uint64(s(a)%s(b)) & m
-		})
-	case "min":
-		return fn2(func(a, b uint64) uint64 { return uint64(min(s(a), s(b))) & m })
-	case "max":
-		return fn2(func(a, b uint64) uint64 { return uint64(max(s(a), s(b))) & m })
 	case "neg":
 		return fn1(func(a uint64) uint64 { return -a & m })
 	case "abs":
 		return fn1(func(a uint64) uint64 { return uint64(max(s(a), -s(a))) & m })
-	case "shr":
-		return fn2(func(a, b uint64) uint64 { return uint64(s(a)>>min(b&0xffffffff, 63)) & m })
 	case "mul", "mad":
-		wide := has("wide")
 		if has("hi") && n == 32 {
 			return fn2(func(a, b uint64) uint64 { return uint64(s(a)*s(b)>>32) & m })
 		}
-		return products(name, wide, m, func(a, b uint64) uint64 { return uint64(s(a) * s(b)) })
+		return products(name, has("wide"), m, func(a, b uint64) uint64 { return uint64(s(a) * s(b)) })
 	}
-	return sums(name, m)
+	return ordered(name, m, s)
 }
 
 func unsigned(name string, n int, has func(string) bool) any {
 	m := mask(n)
-	switch name {
-	case "div":
-		return fn2(func(a, b uint64) uint64 {
-			if b&m == 0 {
-				return m
-			}
-			return (a & m) / (b & m)
-		})
-	case "rem":
-		return fn2(func(a, b uint64) uint64 {
-			if b&m == 0 {
-				return a
-			}
-			return (a & m) % (b & m)
-		})
-	case "min":
-		return fn2(func(a, b uint64) uint64 { return min(a&m, b&m) })
-	case "max":
-		return fn2(func(a, b uint64) uint64 { return max(a&m, b&m) })
-	case "shr":
-		return fn2(func(a, b uint64) uint64 { return a & m >> (b & 0xffffffff) })
-	case "mul", "mad":
-		if has("hi") {
-			if n == 64 {
-				return fn2(func(a, b uint64) uint64 { hi, _ := bits.Mul64(a, b); return hi })
-			}
-			return fn2(func(a, b uint64) uint64 { return (a & m) * (b & m) >> n })
-		}
-		return products(name, has("wide"), m, func(a, b uint64) uint64 { return (a & m) * (b & m) })
+	if name != "mul" && name != "mad" {
+		return ordered(name, m, func(x uint64) uint64 { return x & m })
 	}
-	return sums(name, m)
+	switch {
+	case has("hi") && n == 64:
+		return fn2(func(a, b uint64) uint64 { hi, _ := bits.Mul64(a, b); return hi })
+	case has("hi"):
+		return fn2(func(a, b uint64) uint64 { return (a & m) * (b & m) >> n })
+	}
+	return products(name, has("wide"), m, func(a, b uint64) uint64 { return (a & m) * (b & m) })
 }
 
 func products(name string, wide bool, m uint64, mul fn2) any {
@@ -367,16 +356,6 @@ func products(name string, wide bool, m uint64, mul fn2) any {
 		return fn3(func(a, b, c uint64) uint64 { return (mul(a, b) + c) & m })
 	}
 	return fn2(func(a, b uint64) uint64 { return mul(a, b) & m })
-}
-
-func sums(name string, m uint64) any {
-	switch name {
-	case "add":
-		return fn2(func(a, b uint64) uint64 { return (a + b) & m })
-	case "sub":
-		return fn2(func(a, b uint64) uint64 { return (a - b) & m })
-	}
-	return nil
 }
 
 func lanes1(f fn1) func(*warp, *inst) error {

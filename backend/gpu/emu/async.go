@@ -58,32 +58,18 @@ func decodeCopy(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	if in.bytes != 16 && (in.bytes != 4 && in.bytes != 8 || s.Op != "cp.async.ca.shared.global") {
 		return fmt.Errorf("%d bytes", in.bytes)
 	}
-	if err := d.address(s.Args[0], in); err != nil {
-		return err
-	}
-	first := in.offset
-	if err := d.address(s.Args[1], in); err != nil {
-		return err
-	}
-	second := in.offset
-	if len(s.Args) == 4 {
-		if err := d.read(s.Args[3], 32, in); err != nil {
-			return err
-		}
-	}
-	in.run = func(w *warp, in *inst) error { return w.issue(in, first, second) }
-	return nil
+	in.run = (*warp).issue
+	args := append(s.Args[:2:2], s.Args[3:]...)
+	return d.operands(args, in, "", []form{(*decoder).address, (*decoder).address, number(32)}[:len(args)]...)
 }
 
 // issue begins the copies of an instruction.
-func (w *warp) issue(in *inst, toOffset, fromOffset int64) error {
-	in.offset = toOffset
-	w.banks(in, in.from[0])
-	in.offset = fromOffset
-	w.sectors(in, in.from[1])
+func (w *warp) issue(in *inst) error {
+	w.banks(in, 0)
+	w.sectors(in, 1)
 	return w.flow.each(func(l int) error {
 		c := asyncCopy{group: w.copies.closed, lane: l, n: in.bytes, read: in.bytes,
-			to: int(uint32(w.file[in.from[0]][l] + uint64(toOffset))), from: w.file[in.from[1]][l] + uint64(fromOffset)}
+			to: int(uint32(w.at(in, 0, l))), from: w.at(in, 1, l)}
 		if len(in.from) > 2 {
 			c.read = int(uint32(w.file[in.from[2]][l]))
 		}

@@ -2,6 +2,7 @@ package emu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/backend/gpu/ptx"
@@ -85,26 +86,12 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 
 // decodeBulkBytes is [to], [from], bytes, and of a load [barrier].
 func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
-	if len(s.Args) != 3 && !load || len(s.Args) != 4 && load {
-		return fmt.Errorf("expected two addresses, a number of bytes, and a barrier for what is loaded")
-	}
-	var offsets []int64
-	for i, a := range s.Args {
-		if i == 2 {
-			if err := d.read(a, 32, in); err != nil {
-				return err
-			}
-			offsets = append(offsets, 0)
-			continue
-		}
-		if err := d.address(a, in); err != nil {
-			return err
-		}
-		offsets = append(offsets, in.offset)
+	forms := []form{(*decoder).address, (*decoder).address, number(32)}
+	if load {
+		forms = append(forms, (*decoder).address)
 	}
 	in.run = each(func(w *warp, in *inst, l int) error {
-		at := func(i int) uint64 { return w.file[in.from[i]][l] + uint64(offsets[i]) }
-		to, from, n := at(0), at(1), int(uint32(at(2)))
+		to, from, n := w.at(in, 0, l), w.at(in, 1, l), int(uint32(w.at(in, 2, l)))
 		if !load {
 			to, from = from, to
 		}
@@ -118,72 +105,53 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 		}
 		c := &bulk{text: s.String(), block: b, bytes: n, pieces: []piece{{inShared, inGlobal, n, true}}}
 		if load {
-			return w.startLoad(c, l, at(3))
+			return w.startLoad(c, l, w.at(in, 3, l))
 		}
 		return w.startStore(c, l)
 	})
-	return nil
+	return d.operands(s.Args, in, "two addresses, a number of bytes, and a barrier for what is loaded", forms...)
 }
 
 // decodeTile is [to], [map, {position}], [barrier] of a load, and if blocks of the cluster get copies, bits that say
 // which; and [map, {position}], [from] of a store.
 func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
-	want := 2
-	for _, more := range []bool{load, multicast} {
-		if more {
-			want++
-		}
-	}
-	if len(s.Args) != want {
-		return fmt.Errorf("expected an address, a map, and a barrier for what is loaded")
-	}
-	where, tile := s.Args[0], s.Args[1]
-	if !load {
-		where, tile = s.Args[1], s.Args[0]
-	}
-	if tile.Kind != ptx.IsTensor || tile.Reg.Class != ptx.B64 || tile.Symbol != "" || len(tile.Vec) != in.n {
-		return fmt.Errorf("expected a map's generic address in a register, and %d coordinates", in.n)
-	}
-	if err := d.address(where, in); err != nil {
-		return err
-	}
-	offsets := []int64{in.offset, 0}
-	in.from = append(in.from, d.slot(tile.Reg))
-	for _, x := range tile.Vec {
-		if err := d.read(x, 32, in); err != nil {
-			return err
-		}
-	}
+	args, forms := slices.Clone(s.Args), []form{(*decoder).address, (*decoder).tile}
 	if load {
-		if err := d.address(s.Args[2], in); err != nil {
-			return err
-		}
-		offsets[1] = in.offset
+		forms = append(forms, (*decoder).address)
+	} else {
+		slices.Reverse(args)
 	}
 	if multicast {
-		if err := d.read(s.Args[3], 16, in); err != nil {
-			return err
-		}
+		forms = append(forms, number(16))
 	}
 	in.run = each(func(w *warp, in *inst, l int) error {
-		c, err := w.tile(in, l, offsets[0])
+		c, err := w.tile(in, l)
 		if err != nil {
 			return fmt.Errorf("lane %d: %w", l, err)
 		}
 		if c.text = s.String(); !load {
 			return w.startStore(c, l)
 		}
-		barrier := w.file[in.from[2+in.n]][l] + uint64(offsets[1])
+		barrier := w.at(in, 2+in.n, l)
 		if multicast {
 			return w.multicast(c, l, barrier, uint16(w.file[in.from[3+in.n]][l]))
 		}
 		return w.startLoad(c, l, barrier)
 	})
-	return nil
+	return d.operands(args, in, "an address, a map, and a barrier for what is loaded", forms...)
+}
+
+// tile appends the map and the position of [map, {position}], of as many coordinates as in.n.
+func (d *decoder) tile(o ptx.Operand, in *inst) error {
+	if o.Kind != ptx.IsTensor || o.Reg.Class != ptx.B64 || o.Symbol != "" || len(o.Vec) != in.n {
+		return fmt.Errorf("expected a map's generic address in a register, and %d coordinates", in.n)
+	}
+	in.add(d.slot(o.Reg), 0)
+	return d.read(ptx.Vec(o.Vec...), 32, in)
 }
 
 // tile is the copy that a lane asks for, of operands as decodeTile has them.
-func (w *warp) tile(in *inst, lane int, offset int64) (*bulk, error) {
+func (w *warp) tile(in *inst, lane int) (*bulk, error) {
 	m, err := w.tensorMap(w.file[in.from[1]][lane])
 	if err != nil {
 		return nil, err
@@ -195,7 +163,7 @@ func (w *warp) tile(in *inst, lane int, offset int64) (*bulk, error) {
 	for _, x := range in.from[2 : 2+in.n] {
 		position = append(position, int32(w.file[x][lane]))
 	}
-	b, at, err := w.resolve(w.file[in.from[0]][lane] + uint64(offset))
+	b, at, err := w.resolve(w.at(in, 0, lane))
 	if err != nil {
 		return nil, err
 	}

@@ -226,25 +226,29 @@ func (d *decoder) read(o ptx.Operand, bits int, in *inst) error {
 		return nil
 	}
 	slot, err := d.operand(o, bits)
-	in.from = append(in.from, slot)
+	in.add(slot, 0)
 	return err
 }
 
-// address appends the slot of the base of [base + offset].
+// add appends an operand, to which an offset is added if it is an address.
+func (in *inst) add(slot int, offset int64) {
+	in.from, in.offsets = append(in.from, slot), append(in.offsets, offset)
+}
+
+// address appends the base and the offset of [base + offset].
 func (d *decoder) address(o ptx.Operand, in *inst) error {
 	if o.Kind != ptx.IsMem {
 		return fmt.Errorf("found no address")
 	}
-	in.offset = o.Imm
 	if o.Symbol == "" {
-		in.from = append(in.from, d.slot(o.Reg))
+		in.add(d.slot(o.Reg), o.Imm)
 		return nil
 	}
 	at, ok := d.p.symbols[o.Symbol]
 	if !ok {
 		return fmt.Errorf("%s is not known", o.Symbol)
 	}
-	in.from = append(in.from, d.constant(uint64(at)))
+	in.add(d.constant(uint64(at)), o.Imm)
 	return nil
 }
 

@@ -160,14 +160,14 @@ type inst struct {
 	run     func(w *warp, in *inst) error
 	guard   int // slot of a predicate, or -1
 	not     bool
-	to      []int // slots of results
-	from    []int // slots of operands
-	offset  int64 // of an access
-	target  int   // of a branch
-	bytes   int   // of one element of an access
-	n       int   // what else is static: elements, groups
-	all     bool  // all lanes of the warp have to be here
-	double  bool  // it computes in f64
-	product bool  // it is of the products of warpgroups, whose registers have rules of their own
-	at      int   // statement
+	to      []int   // slots of results
+	from    []int   // slots of operands
+	offsets []int64 // of operands, where they are addresses
+	target  int     // of a branch
+	bytes   int     // of one element of an access
+	n       int     // what else is static: elements, groups
+	all     bool    // all lanes of the warp have to be here
+	double  bool    // it computes in f64
+	product bool    // it is of the products of warpgroups, whose registers have rules of their own
+	at      int     // statement
 }

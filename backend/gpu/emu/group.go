@@ -139,7 +139,7 @@ func decodePrefetch(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 		return fmt.Errorf("expected an address")
 	}
 	in.run = each(func(w *warp, in *inst, l int) error {
-		_, err := w.tensorMap(w.file[in.from[0]][l] + uint64(in.offset) + window)
+		_, err := w.tensorMap(w.at(in, 0, l) + window)
 		return err
 	})
 	return d.address(s.Args[0], in)

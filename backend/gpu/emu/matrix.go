@@ -38,7 +38,7 @@ func decodeMatrix(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 }
 
 func (w *warp) storeMatrix(in *inst, trans bool) error {
-	w.banks(in, in.from[0])
+	w.banks(in, 0)
 	for i, from := range in.from[1:] {
 		var m [8][8]uint64
 		for l := range lanes {
@@ -51,7 +51,7 @@ func (w *warp) storeMatrix(in *inst, trans bool) error {
 		}
 		for r := range 8 {
 			lane := 8*i + r
-			b, err := w.place(shared, w.file[in.from[0]][lane]+uint64(in.offset), 16, lane, true)
+			b, err := w.place(shared, w.at(in, 0, lane), 16, lane, true)
 			if err != nil {
 				return err
 			}
@@ -64,12 +64,12 @@ func (w *warp) storeMatrix(in *inst, trans bool) error {
 }
 
 func (w *warp) loadMatrix(in *inst, trans bool) error {
-	w.banks(in, in.from[0])
+	w.banks(in, 0)
 	for i, to := range in.to {
 		var m [8][8]uint64
 		for r := range 8 {
 			lane := 8*i + r
-			b, err := w.place(shared, w.file[in.from[0]][lane]+uint64(in.offset), 16, lane, false)
+			b, err := w.place(shared, w.at(in, 0, lane), 16, lane, false)
 			if err != nil {
 				return err
 			}

@@ -140,7 +140,7 @@ func decodeBarrier(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 
 func decodeInit(d *decoder, s *ptx.Stmt, in *inst) error {
 	in.run = each(func(w *warp, in *inst, l int) error {
-		return w.initialize(w.file[in.from[0]][l]+uint64(in.offset), l, int(uint32(w.file[in.from[1]][l])))
+		return w.initialize(w.at(in, 0, l), l, int(uint32(w.file[in.from[1]][l])))
 	})
 	return d.operands(s.Args, in, "an address and a count", (*decoder).address, number(32))
 }
@@ -167,7 +167,7 @@ func (w *warp) initialize(address uint64, lane, count int) error {
 
 func decodeInvalid(d *decoder, s *ptx.Stmt, in *inst) error {
 	in.run = each(func(w *warp, in *inst, l int) error {
-		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		m, err := w.barrierAt(w.at(in, 0, l), l)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func decodeInvalid(d *decoder, s *ptx.Stmt, in *inst) error {
 
 func decodeExpect(d *decoder, s *ptx.Stmt, in *inst) error {
 	in.run = each(func(w *warp, in *inst, l int) error {
-		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		m, err := w.barrierAt(w.at(in, 0, l), l)
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func decodeArrive(d *decoder, s *ptx.Stmt, in *inst, expects bool) error {
 func (w *warp) arrivals(in *inst, expects bool) error {
 	at := make([]*mbarrier, lanes)
 	if err := w.flow.each(func(l int) (err error) {
-		at[l], err = w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		at[l], err = w.barrierAt(w.at(in, 0, l), l)
 		return err
 	}); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (w *warp) await(in *inst, parity bool) error {
 	var first *mbarrier
 	at := make([]*mbarrier, lanes)
 	if err := w.flow.each(func(l int) error {
-		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		m, err := w.barrierAt(w.at(in, 0, l), l)
 		if err != nil {
 			return err
 		}

@@ -125,7 +125,7 @@ func decodeProduct(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	if s.Args[3].Kind != ptx.IsReg || s.Args[3].Reg.Class != ptx.Pred {
 		return fmt.Errorf("expected a predicate that says whether the result is added to")
 	}
-	in.from = append(in.from, d.slot(s.Args[3].Reg))
+	in.add(d.slot(s.Args[3].Reg), 0)
 	if err := d.read(s.Args[1], 64, in); err != nil {
 		return err
 	}

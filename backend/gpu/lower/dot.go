@@ -21,11 +21,9 @@ func (t *task) dot(o *tile.Op) {
 	left, right := t.share(o.Args[0], x.In[0]), t.share(o.Args[1], x.In[1])
 	acc := t.sums(x)
 	if x.Steps > 0 {
-		m := matrices{t.code, x, [2]kernel.Elem{t.phase.Elem(o.Args[0]), t.phase.Elem(o.Args[1])}}
-		acc = m.multiply(left, right, acc)
+		acc = matrices{t.code, x}.multiply(left, right, acc)
 	} else {
-		f := additions{t.code, t.sizes, left, right}
-		acc = f.multiply(x.Over, t.reach(left, x.Dims, x.At), t.reach(right, x.Dims, x.At), acc)
+		acc = additions{t.code, t.sizes, left, right}.multiply(x.Over, t.reach(left, x.Dims, x.At), t.reach(right, x.Dims, x.At), acc)
 	}
 	t.know(o.Result(), x.At, acc)
 }
@@ -46,7 +44,7 @@ func (s *values) sums(x *assign.Product) []*thread.Value {
 // for them, and the registers of the sums stay what they are.
 func (t *task) dotGroups(x *assign.Product) []*thread.Value {
 	o := x.Op
-	g := groups{code: t.code, x: x, elems: [2]kernel.Elem{t.phase.Elem(o.Args[0]), t.phase.Elem(o.Args[1])}, over: t.phase.Size(x.Over[0])}
+	g := groups{code: t.code, x: x, over: t.phase.Size(x.Over[0])}
 	if _, shared := t.placed[o.Args[0]]; x.Weights != nil && t.flight == nil && !shared {
 		g.regs = g.pack(t.complete(o.Args[0], x.Weights, 0))
 	} else {
@@ -72,7 +70,6 @@ func (t *task) dotGroups(x *assign.Product) []*thread.Value {
 type groups struct {
 	code
 	x           *assign.Product
-	elems       [2]kernel.Elem
 	over        int             // size of the contracted range
 	regs        []*thread.Value // the left operand, packed, or nil where it is in shared memory
 	left, right placed
@@ -82,7 +79,7 @@ type groups struct {
 func (g *groups) pack(y []*thread.Value) []*thread.Value {
 	out := make([]*thread.Value, len(y)/2)
 	for i := range out {
-		out[i] = g.Pack(g.elems[0], y[2*i], y[2*i+1])
+		out[i] = g.Pack(g.x.Elems[0], y[2*i], y[2*i+1])
 	}
 	return g.Sums(out)
 }
@@ -107,11 +104,11 @@ func (g *groups) multiply(acc []*thread.Value) {
 		for r := 0; r < len(acc); r += piece / 2 {
 			m, n := x.At.Offset(r, x.Free[0]), x.At.Offset(r, x.Free[1])
 			if g.regs == nil {
-				g.MultiplyGroup(g.elems[0], g.elems[1], nil, rows.at(m, k), cols.at(n, k), acc[r:r+piece/2])
+				g.MultiplyGroup(g.x.Elems[0], g.x.Elems[1], nil, rows.at(m, k), cols.at(n, k), acc[r:r+piece/2])
 				continue
 			}
 			first := (m/assign.GroupRows*g.over + k) / 4 // of the packed registers: 16 rows by as many steps are 4
-			g.MultiplyGroup(g.elems[0], g.elems[1], g.regs[first:first+4], thread.Matrix{}, cols.at(n, k), acc[r:r+piece/2])
+			g.MultiplyGroup(g.x.Elems[0], g.x.Elems[1], g.regs[first:first+4], thread.Matrix{}, cols.at(n, k), acc[r:r+piece/2])
 		}
 	}
 }

@@ -5,15 +5,13 @@ import (
 
 	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/thread"
-	"ptc/backend/kernel"
 	"ptc/backend/tile"
 )
 
 // matrices multiplies by matrix instructions of a warp.
 type matrices struct {
 	code
-	x     *assign.Product
-	elems [2]kernel.Elem
+	x *assign.Product
 }
 
 // multiply adds products: of some steps of the contracted range after
@@ -33,7 +31,7 @@ func (m matrices) multiply(left, right placed, acc []*thread.Value) []*thread.Va
 			a := rows.read(row, k)
 			for r := 0; r < at.Regs(); r += 4 {
 				if at.Offset(r, free[0]) == row {
-					copy(acc[r:r+4], m.Multiply(m.elems[0], m.elems[1], a, b[at.Offset(r, free[1])], acc[r:r+4]))
+					copy(acc[r:r+4], m.Multiply(m.x.Elems[0], m.x.Elems[1], a, b[at.Offset(r, free[1])], acc[r:r+4]))
 				}
 			}
 		}
