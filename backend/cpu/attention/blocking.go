@@ -63,17 +63,17 @@ func (p *blocking) keys(s *Spec, m kernel.Machine) int64 {
 	width := int64(0) // of what is packed of a key
 	for i := range s.ByKey {
 		uses := int64(0)
-		if p.across(s, i) {
+		if s.across(i) {
 			uses++
 		}
-		if p.along(s, i) {
+		if s.along(i) {
 			uses++
 		}
-		width += uses * p.width(&s.ByKey[i])
+		width += uses * p.rowLen(&s.ByKey[i])
 	}
 	for _, o := range s.Outs {
 		if o.Over != OverKeys {
-			width += p.width(&s.ByRow[o.Of])
+			width += p.rowLen(&s.ByRow[o.Of])
 		}
 	}
 	return min(256, max(p.nr, int64(m.L2)/2/(4*width)/p.nr*p.nr))
@@ -97,10 +97,10 @@ func (p *blocking) cutRows(s *Spec, rows int64) {
 func (p *blocking) task(s *Spec, m kernel.Machine) int64 {
 	width := int64(0)
 	for i := range s.ByRow {
-		width += p.spread(p.width(&s.ByRow[i]))
+		width += p.spread(p.rowLen(&s.ByRow[i]))
 	}
 	for _, o := range s.Outs {
-		width += p.width(&s.ByKey[o.Of])
+		width += p.rowLen(&s.ByKey[o.Of])
 	}
 	problems := product(s.Outer) * product(s.Groups)
 	long := min(512, max(2*p.rb, int64(m.L2)/(4*width)))
@@ -116,29 +116,9 @@ func (p *blocking) cutTasks(s *Spec, rows int64) {
 	}
 }
 
-// across reports whether key operand i is packed with lanes along keys.
-func (p *blocking) across(s *Spec, i int) bool {
-	for _, in := range s.Into {
-		if in.Key == i {
-			return true
-		}
-	}
-	return false
-}
-
-// along reports whether key operand i is packed with lanes along columns.
-func (p *blocking) along(s *Spec, i int) bool {
-	for _, o := range s.Outs {
-		if o.Over == OverKeys && o.Of == i {
-			return true
-		}
-	}
-	return false
-}
-
-// padded is the columns of one position of Subs in whole vectors, width all of them.
+// padded is the columns of one position of Subs in whole vectors, rowLen those of all.
 func (p *blocking) padded(o *Operand) int64 { return ceil(o.Cols, p.lanes) * p.lanes }
-func (p *blocking) width(o *Operand) int64  { return product(o.Subs) * p.padded(o) }
+func (p *blocking) rowLen(o *Operand) int64 { return product(o.Subs) * p.padded(o) }
 
 // panelVecs is the number of vectors of a panel of the columns of o.
 func (p *blocking) panelVecs(o *Operand) int64 { return min(p.wide, p.padded(o)/p.lanes) }
@@ -149,6 +129,28 @@ func (p *blocking) spread(n int64) int64 {
 	unit := max(p.lanes, line)
 	return (ceil(n, unit) | 1) * unit
 }
+
+// stored reports whether the sums of o wait where they are stored: where a task has all
+// rows, of which scratch would have to hold as many.
+func (p *blocking) stored(o Out) bool { return o.Load != nil && !p.split }
+
+// accRows is the number of rows of a task, of all groups, in whole tiles.
+func (p *blocking) accRows(s *Spec) int64 {
+	if p.split {
+		return p.chunk
+	}
+	return product(s.Inner) * product(s.Groups) * p.groupRows(s)
+}
+
+// groupRows is the distance between groups in the sums by rows.
+func (p *blocking) groupRows(s *Spec) int64 { return ceil(s.Rows, p.mr) * p.mr }
+
+// rowStride is the distance in f32 between packed rows of o.
+func (p *blocking) rowStride(o *Operand) int64 { return p.spread(p.rowLen(o)) }
+
+// scoreStride is the distance in f32 between rows of scores: there is room for a tile of
+// keys past the last.
+func (p *blocking) scoreStride() int64 { return p.spread(p.kb + ceil(p.mr, p.lanes)*p.lanes) }
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
 

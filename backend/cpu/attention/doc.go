@@ -31,5 +31,8 @@
 // Weights take the place of their scores row by row, which is the order of a left operand
 // in both products: an element is broadcast, whichever of the two axes is summed over.
 //
+// Code is generated with a type for each scope of these loops, which never changes: [task], [keyBlock],
+// [group] (of rows), [block] (of them), and [row].
+//
 // Imports backend/kernel and backend/kernel/vmath.
 package attention

@@ -1,6 +1,12 @@
 package attention
 
-import "ptc/backend/kernel"
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ptc/backend/kernel"
+)
 
 // Along is the axis that the lanes of a vector lie along.
 type Along uint8
@@ -56,6 +62,73 @@ type Spec struct {
 	Store func(out int, at At, acc *kernel.Value, l Lanes)
 	// Blocks, if not nil, are the sizes to cut it by.
 	Blocks *Blocks
+}
+
+func (s *Spec) check() error {
+	sizes := append(append(append([]int64{s.Rows, s.Keys}, s.Outer...), s.Inner...), s.Groups...)
+	for _, o := range append(append([]Operand(nil), s.ByRow...), s.ByKey...) {
+		sizes = append(append(sizes, o.Cols), o.Subs...)
+		if o.Load == nil {
+			return errors.New("attention: an operand has no loader")
+		}
+	}
+	for _, n := range sizes {
+		if n < 1 {
+			return fmt.Errorf("attention: a size is %d, must be at least 1", n)
+		}
+	}
+	if len(s.Into) == 0 || len(s.Outs) == 0 {
+		return errors.New("attention: no product makes the scores, or none reads the weights")
+	}
+	if s.Begin == nil || s.Row == nil || s.Weights == nil || s.Known == nil || s.Store == nil || s.Top && (s.Score == nil || s.Base == nil) {
+		return errors.New("attention: a callback is missing")
+	}
+	overRows := false
+	for _, o := range s.Outs {
+		overRows = overRows || o.Over != OverKeys
+	}
+	if overRows && (s.Top || s.Sum) {
+		return errors.New("attention: a product over the rows of weights that are not complete")
+	}
+	if len(s.Inner) > 0 && !overRows {
+		return errors.New("attention: inner loops, and nothing summed over them")
+	}
+	return nil
+}
+
+// across reports whether key operand i is packed with lanes along keys.
+func (s *Spec) across(i int) bool {
+	return slices.ContainsFunc(s.Into, func(in Into) bool { return in.Key == i })
+}
+
+// along reports whether key operand i is packed with lanes along columns.
+func (s *Spec) along(i int) bool {
+	return slices.ContainsFunc(s.Outs, func(o Out) bool { return o.Over == OverKeys && o.Of == i })
+}
+
+// operand is what the weights of o are multiplied by.
+func (s *Spec) operand(o Out) *Operand {
+	if o.Over == OverKeys {
+		return &s.ByKey[o.Of]
+	}
+	return &s.ByRow[o.Of]
+}
+
+// weights is how many products of weights Outs have.
+func (s *Spec) weights() int {
+	n := 0
+	for _, o := range s.Outs {
+		n = max(n, o.Weights+1)
+	}
+	return n
+}
+
+// scoreAt is the number of the buffer that keeps the score.
+func (s *Spec) scoreAt() int {
+	if s.Keep {
+		return len(s.Into)
+	}
+	return 0
 }
 
 // Lanes are the lanes of a vector, those for which Mask (nil: all) holds. Where Sure is

@@ -17,7 +17,7 @@ func (x *block) sweep() {
 		first := t.Mul(x.mr)
 		end := first.Plus(x.mr)
 		if !x.rows.IsConst() || x.rows.Const%x.mr != 0 {
-			end = x.lesser(end, x.rows)
+			end = x.b.MinIndex(end, x.rows)
 		}
 		x.b.For(kernel.Between(first, end), func(r kernel.Index) {
 			at := x.at
@@ -48,7 +48,7 @@ func (y *row) cut(lo, hi kernel.Index) {
 	from, to := y.lo, hi
 	if len(y.limits) > 0 {
 		from, to = y.sees(y.at.Row, y.at.Row)
-		from, to = y.greater(from, y.lo), y.lesser(to, hi)
+		from, to = y.block.b.MaxIndex(from, y.lo), y.block.b.MinIndex(to, hi)
 		// A row that sees none has no vectors: of others, a part may not be computed.
 		b := y.block.b
 		some, none := y.less(from, to), b.Value(y.lo)
@@ -56,7 +56,7 @@ func (y *row) cut(lo, hi kernel.Index) {
 		to = kernel.Of(b.Select(some, b.Value(to), none))
 	}
 	y.a, y.b, y.c, y.d = y.floor(from), y.ceil(from), y.floor(to), y.ceil(to)
-	y.c = y.greater(y.c, y.b)
+	y.c = y.block.b.MaxIndex(y.c, y.b)
 }
 
 // parts runs body over the vectors that are seen, in order, with carried registers.
@@ -73,17 +73,17 @@ func (y *row) parts(init []*kernel.Value, body func(k kernel.Index, l Lanes, c [
 			return body(k, l, c)
 		})
 	}
-	if y.lower() {
+	if y.bounded(false) {
 		part(y.a, y.b, false)
 	}
 	part(y.b, y.c, true)
-	if y.upper() || y.Keys%y.lanes != 0 {
+	if y.bounded(true) || y.Keys%y.lanes != 0 {
 		part(y.c, y.d, false)
 	}
 	return init
 }
 
-func (y *row) place(i int, k kernel.Index) kernel.Ref { return y.block.scores[i].At(y.scores.Add(k)) }
+func (y *row) place(i int, k kernel.Index) kernel.Ref { return y.mem.scores[i].At(y.scores.Add(k)) }
 
 func (y *row) sweep(r kernel.Index) {
 	b := y.block.b
@@ -137,27 +137,6 @@ func (y *row) products(k kernel.Index) []*kernel.Value {
 	return x
 }
 
-// scoreAt is the number of the buffer that keeps the score.
-func (g *gen) scoreAt() int {
-	if g.Keep {
-		return len(g.Into)
-	}
-	return 0
-}
-
-// weights are the numbers of what Outs multiply.
-func (g *gen) weights() []int {
-	n := 0
-	for _, o := range g.Outs {
-		n = max(n, o.Weights+1)
-	}
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
 // largest finds the score that is the largest of the row so far, and what sums are to be
 // multiplied by; the result is the base of the exponentials.
 func (y *row) largest(r kernel.Index) *kernel.Value {
@@ -173,7 +152,7 @@ func (y *row) largest(r kernel.Index) *kernel.Value {
 		b.Store(y.place(y.scoreAt(), k), s)
 		return []*kernel.Value{larger(b, c[0], s)}
 	})[0]
-	at := y.top.At(y.slot)
+	at := y.mem.top.At(y.slot)
 	old := b.Load(at, 1)
 	top := larger(b, old, horizontal(b, v, larger))
 	b.Store(at, top)
@@ -181,7 +160,7 @@ func (y *row) largest(r kernel.Index) *kernel.Value {
 	// What has no score yet has no sums. Else the base is not below the old one.
 	scale := vmath.ExpNormal(b, b.Sub(finite(b, y.Base(old)), base))
 	scale = b.Select(b.Eq(old, b.Like(old, inf)), b.Like(old, 0), scale)
-	b.Store(y.scale.At(r), scale)
+	b.Store(y.mem.scale.At(r), scale)
 	return base
 }
 
@@ -210,16 +189,16 @@ func horizontal(b *kernel.Builder, x *kernel.Value, f func(b *kernel.Builder, x,
 // addSum adds the exponentials of the block to those of the row.
 func (y *row) addSum(r kernel.Index, e *kernel.Value) {
 	b := y.block.b
-	at := y.sum.At(y.slot.Mul(y.lanes))
+	at := y.mem.sum.At(y.slot.Mul(y.lanes))
 	sum := b.Load(at, y.width)
 	if y.Top {
-		sum = b.Mul(sum, b.Splat(b.Load(y.scale.At(r), 1), y.width))
+		sum = b.Mul(sum, b.Splat(b.Load(y.mem.scale.At(r), 1), y.width))
 	}
 	b.Store(at, b.Add(sum, e))
 }
 
 // hide makes the weights of keys that other rows see 0.
-func (y *row) hide(weights []int) {
+func (y *row) hide(weights int) {
 	if len(y.limits) == 0 {
 		return
 	}

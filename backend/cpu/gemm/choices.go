@@ -34,45 +34,31 @@ func given(s *Spec, m kernel.Machine) (blocking, error) {
 			return blocking{}, fmt.Errorf("gemm: found %s; expected sizes from 1 to %d", b, int64(Whole))
 		}
 	}
-	p := begin(s, m)
-	if b.TileCols%p.lanes != 0 {
-		return p, fmt.Errorf("gemm: found tiles of %d columns; expected a multiple of the %d of a vector", b.TileCols, p.lanes)
+	t := uncut(s, m)
+	if b.TileCols%t.lanes != 0 {
+		return blocking{}, fmt.Errorf("gemm: found tiles of %d columns; expected a multiple of the %d of a vector", b.TileCols, t.lanes)
 	}
-	vecs, rows := min(b.TileCols/p.lanes, ceil(s.N, p.lanes)), min(b.TileRows, s.M)
-	if p.by == tiles {
-		if b.TileRows%kernel.TileRows != 0 || b.TileRows > tileSize || vecs > tileVecs {
-			return p, fmt.Errorf("gemm: found tiles of %dx%d; expected %d or %d rows, and at most %d columns",
-				b.TileRows, b.TileCols, kernel.TileRows, tileSize, tileVecs*p.lanes)
+	size := tileSizes{min(b.TileRows, s.M), min(b.TileCols/t.lanes, ceil(s.N, t.lanes))}
+	if t.by == tiles {
+		if b.TileRows%kernel.TileRows != 0 || b.TileRows > tileSize || size.vecs > tileVecs {
+			return blocking{}, fmt.Errorf("gemm: found tiles of %dx%d; expected %d or %d rows, and at most %d columns",
+				b.TileRows, b.TileCols, kernel.TileRows, tileSize, tileVecs*t.lanes)
 		}
-		rows = b.TileRows
-	} else if need := p.registers(m, rows, vecs); rows > mostRows || need > max(int64(m.Registers), p.registers(m, 1, 2)) {
-		return p, fmt.Errorf("gemm: found tiles of %dx%d, which take %d registers; expected at most %d rows and %d registers",
+		size.rows = b.TileRows
+	} else if need := t.registers(m, size); size.rows > mostRows || need > max(int64(m.Registers), t.registers(m, tileSizes{1, 2})) {
+		return blocking{}, fmt.Errorf("gemm: found tiles of %dx%d, which take %d registers; expected at most %d rows and %d registers",
 			b.TileRows, b.TileCols, need, mostRows, m.Registers)
 	}
-	p.shape(s, vecs, rows)
-	if b.Depth < s.K && b.Depth%max(p.unit(), p.deep()) != 0 {
-		return p, fmt.Errorf("gemm: found blocks of %d along K; expected a multiple of %d", b.Depth, max(p.unit(), p.deep()))
+	if b.Depth < s.K && b.Depth%t.unit() != 0 {
+		return blocking{}, fmt.Errorf("gemm: found blocks of %d along K; expected a multiple of %d", b.Depth, t.unit())
 	}
-	p.cut(s, b.Depth)
-	p.panelsAtOnce(s, m)
-	p.take(p.priced(s, part{tiles: min(p.tiles, ceil(b.Rows, p.mr)), panels: min(p.panels, ceil(b.Cols, p.nr))}, 0, Whole, -1))
+	c := newCaching(s, m, t.covered(s, size), b.Depth)
+	x := part{perBlockM: min(c.tiles, ceil(b.Rows, c.mr)), perBlockN: min(c.panels, ceil(b.Cols, c.nr))}
+	p := c.divided(c.priced(s, x, 0, Whole, -1))
 	if n := p.scratch(); n > mostScratch {
 		return p, fmt.Errorf("gemm: found tasks of %dx%d, which keep %d f32; expected at most %d", b.Rows, b.Cols, n, mostScratch)
 	}
 	return p, nil
-}
-
-// registers is how many a tile takes at least: its sums, a row of vectors of the right
-// operand, and an element of the left one.
-func (p *blocking) registers(m kernel.Machine, rows, vecs int64) int64 {
-	if p.by == matrices {
-		return matrixRegisters(rows, vecs)
-	}
-	n := rows*vecs + vecs
-	if !m.FMA {
-		n++
-	}
-	return n + 1
 }
 
 // scratch is the memory of a task in f32, about: what is packed, and sums that wait.
@@ -105,69 +91,58 @@ func Choices(s Spec, m kernel.Machine) ([]Blocks, error) {
 		return nil, err
 	}
 	out := []Blocks{own.sizes()}
-	add := func(p blocking, most int64) {
-		p.cut(&s, most)
-		p.panelsAtOnce(&s, m)
-		p.divide(&s, m)
+	add := func(p blocking) {
 		if b := p.sizes(); !slices.Contains(out, b) {
 			out = append(out, b)
 		}
 	}
 	for _, most := range own.otherDepths(s.K) {
-		add(own, most)
+		add(newCaching(&s, m, own.tiling, most).divide(&s))
 	}
-	for _, t := range own.otherTiles(&s, m) {
-		p := own
-		p.shape(&s, t.vecs, t.rows)
-		add(p, p.depth(&s, m))
+	for _, size := range own.otherTiles(&s, m) {
+		t := own.covered(&s, size)
+		add(newCaching(&s, m, t, t.depth(&s, m)).divide(&s))
 	}
-	for _, x := range own.apart(&s, m) {
-		p := own
-		p.panelsAtOnce(&s, m)
-		p.take(x)
-		if b := p.sizes(); !slices.Contains(out, b) {
-			out = append(out, b)
-		}
+	for _, x := range own.apart(&s) {
+		add(own.divided(x))
 	}
 	return out, nil
 }
 
-// otherDepths are depths of a block besides the one that p has: quarters of it to twice
+// otherDepths are depths of a block besides the one that c has: quarters of it to twice
 // it, and all of K.
-func (p *blocking) otherDepths(k int64) []int64 {
+func (c *caching) otherDepths(k int64) []int64 {
 	var out []int64
-	unit := max(p.unit(), p.deep())
+	unit := c.unit()
 	for _, quarters := range []int64{1, 2, 3, 5, 6, 8} {
-		if n := p.kc * quarters / 4 / unit * unit; n >= unit && n < k {
+		if n := c.kc * quarters / 4 / unit * unit; n >= unit && n < k {
 			out = append(out, n)
 		}
 	}
-	if p.kc < k {
+	if c.kc < k {
 		out = append(out, k)
 	}
 	return out
 }
 
-// tileSizes is the size of the sums that are in registers.
-type tileSizes struct{ rows, vecs int64 }
-
-// otherTiles are register tiles besides the one that p has, for several numbers of
+// otherTiles are register tiles besides the one that t has, for several numbers of
 // vectors the one of most rows, if it holds half as many sums or more.
-func (p *blocking) otherTiles(s *Spec, m kernel.Machine) []tileSizes {
-	var out []tileSizes
-	if p.by == tiles {
+func (t tiling) otherTiles(s *Spec, m kernel.Machine) []tileSizes {
+	if t.by == tiles {
 		return nil
 	}
+	var out []tileSizes
+	fits := func(rows, vecs int64) bool { return t.registers(m, tileSizes{rows, vecs}) <= int64(m.Registers) }
 	for _, vecs := range []int64{1, 2, 3, 4, 6} {
 		rows := int64(1)
-		for rows < mostRows && p.registers(m, rows+1, vecs) <= int64(m.Registers) {
+		for rows < mostRows && fits(rows+1, vecs) {
 			rows++
 		}
 		rows = ceil(s.M, ceil(s.M, min(rows, s.M))) // of nearly equal ones
-		if p.registers(m, rows, vecs) > int64(m.Registers) || rows*vecs*2 < p.mr*p.vecs || vecs > ceil(s.N, p.lanes) {
+		if !fits(rows, vecs) || rows*vecs*2 < t.mr*t.vecs || vecs > ceil(s.N, t.lanes) {
 			continue
 		}
-		if rows != p.mr || vecs != p.vecs {
+		if rows != t.mr || vecs != t.vecs {
 			out = append(out, tileSizes{rows, vecs})
 		}
 	}
@@ -179,8 +154,8 @@ const alternatives = 5
 
 // apart lists the parts of least cost that differ by half or more in tiles or panels
 // from all that come before them.
-func (p *blocking) apart(s *Spec, m kernel.Machine) []part {
-	all := p.parts(s, m)
+func (c *caching) apart(s *Spec) []part {
+	all := c.parts(s)
 	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(a.cost, b.cost) })
 	far := func(a, b int64) bool { return 2*max(a, b) >= 3*min(a, b) }
 	var out []part
@@ -188,7 +163,7 @@ func (p *blocking) apart(s *Spec, m kernel.Machine) []part {
 		if len(out) > alternatives {
 			break
 		}
-		if !slices.ContainsFunc(out, func(o part) bool { return !far(o.tiles, x.tiles) && !far(o.panels, x.panels) }) {
+		if !slices.ContainsFunc(out, func(o part) bool { return !far(o.perBlockM, x.perBlockM) && !far(o.perBlockN, x.perBlockN) }) {
 			out = append(out, x)
 		}
 	}

@@ -22,11 +22,16 @@
 //	          keep acc in scratch
 //	          if nothing is to be added: Store the tile
 //
-// A task is one block, and a thread does those of its range together that share rows or
-// columns ([kernel.Together]; turns.go): it packs each element of its operands once for all of
-// them, so that tasks may be as small as an even share of the work wants. In the innermost loop but one a
+// A task is one block, and a thread does those of its range in batches that share rows or
+// columns ([kernel.Together]; batches.go): it packs each element of its operands once for a
+// batch, so that tasks may be as small as an even share of the work wants. In the innermost loop but one a
 // panel stays in L1 while the tiles stream past it in the order they lie in: a
 // few bytes a cycle, which L2 gives in time, and L3 as well.
+//
+// First the product is cut, in three stages, each of which adds to the one before: [tiling] for
+// registers, [caching] for blocks of K and caches, [blocking] for tasks. Then code is generated,
+// with a type for each scope of the loops above, which never changes: [task], [kBlock], the packed
+// operands [leftPack] and [rightPack], [tileProduct], and [sums], which hands results to Store.
 //
 // Operands that are contiguous along M or N are packed by vectors along them; a
 // tile has fewer rows than a vector, so that each store overwrites the spare lanes
@@ -43,7 +48,7 @@
 //     then outside, so that the rows of one stay in L1 from panel to panel.
 //
 // Where the machine has an instruction for products of bf16 and both operands are bf16,
-// steps of K are packed together as it takes them: see pairs.go, matrices.go, tiles.go.
+// steps of K are packed as it takes them, several in a word: see instruction.go, matrices.go, tiles.go.
 //
 // What is packed next is asked for before, so that it is in L2 by then: see prefetch.go.
 //

@@ -36,7 +36,7 @@ func newDots(s *Spec, m kernel.Machine) (dots, bool) {
 
 // dotGen is the state of generating one kernel of dots.
 type dotGen struct {
-	*gen
+	*kBlock // all of K, with the rows as one tile
 	dots
 	rows *kernel.Buffer // the left operand: [row][k]
 	sums *kernel.Buffer // the results of a task: [row][column]
@@ -47,21 +47,20 @@ type dotGen struct {
 // generate makes the kernel: a task is a block of N.
 func (d dots) generate(s *Spec, m kernel.Machine) (*kernel.Kernel, error) {
 	b := s.Begin(d.outer * d.blocks)
-	g := &dotGen{gen: &gen{Spec: s, m: m, b: b, width: int(d.lanes)}, dots: d}
-	// The helpers of gen see one block of K.
-	g.blocking = blocking{lanes: d.lanes, kc: s.K, steps: 1, mr: s.M, tiles: 1, wide: 1}
-	g.at.K = kernel.Int(0)
+	all := caching{tiling: tiling{lanes: d.lanes, mr: s.M, tiles: 1, wide: 1}, kc: s.K, steps: 1}
+	t := &task{code: code{b, m, int(d.lanes)}, Spec: s, blocking: blocking{caching: all}}
+	g := &dotGen{kBlock: &kBlock{task: t}, dots: d}
 	g.rows = b.Scratch("rows", kernel.F32, s.M*g.rowStride())
 	g.sums = b.Scratch("sums", kernel.F32, s.M*d.each)
-	at := decode(b, append(append([]int64(nil), s.Outer...), d.blocks))
+	at := b.Position(b.Task(), append(append([]int64(nil), s.Outer...), d.blocks))
 	g.at.Outer = at[:len(s.Outer)]
 	block := at[len(s.Outer)]
 	g.col0, g.col1 = g.share(block, block.Plus(1), d.each, s.N)
-	g.task()
+	g.emit()
 	return b.Finish()
 }
 
-func (g *dotGen) task() {
+func (g *dotGen) emit() {
 	g.b.For(kernel.Span(g.M), g.copyRow)
 	n := g.col1.Sub(g.col0)
 	whole := n
@@ -149,7 +148,7 @@ func (g *dotGen) store(m kernel.Index) {
 	}
 	whole := g.N / g.lanes * g.lanes
 	if whole > 0 {
-		g.b.For(kernel.Between(g.col0, g.least(g.col1, whole)).By(g.lanes), func(col kernel.Index) { hand(col, g.width, nil) })
+		g.b.For(kernel.Between(g.col0, g.b.MinIndex(g.col1, kernel.Int(whole))).By(g.lanes), func(col kernel.Index) { hand(col, g.width, nil) })
 	}
 	if whole < g.N {
 		last := func() { g.tail(kernel.Int(whole), g.N-whole, hand) }
@@ -157,6 +156,6 @@ func (g *dotGen) store(m kernel.Index) {
 			last()
 			return
 		}
-		g.when(g.atLeast(g.col1, g.N), last)
+		g.b.When(g.b.AtLeast(g.col1, g.N), last)
 	}
 }

@@ -2,6 +2,48 @@ package gemm
 
 import "ptc/backend/kernel"
 
+// tileProduct multiplies tiles with panels, over the block of K.
+type tileProduct struct {
+	*kBlock
+	left  *leftPack
+	right *rightPack
+	sums  sums
+}
+
+// tile generates the product of tile t with panel p, and hands it to Store if
+// nothing is to be added.
+func (g *tileProduct) tile(t, p kernel.Index) {
+	g.prefetchNext(t, p)
+	ofRows := func(vecs int64) {
+		if g.by == tiles {
+			g.tilesOfRows(t, p, vecs)
+			return
+		}
+		if g.wide == g.tiles {
+			g.micro(t, p, g.mr, vecs)
+			return
+		}
+		g.b.Either(g.b.AtLeast(t, g.wide),
+			func() { g.micro(t, p, g.mr-1, vecs) },
+			func() { g.micro(t, p, g.mr, vecs) })
+	}
+	switch {
+	case g.tailVecs == g.vecs:
+		ofRows(g.vecs)
+	case g.panels == 1:
+		ofRows(g.tailVecs)
+	default:
+		g.b.Either(g.b.AtLeast(p, g.panels-1),
+			func() { ofRows(g.tailVecs) },
+			func() { ofRows(g.vecs) })
+	}
+	if !g.accumulate {
+		g.sums.finish(t, p)
+		return
+	}
+	g.b.When(g.b.AtLeast(g.depthDone(), g.lastDepth()), func() { g.sums.finish(t, p) })
+}
+
 // micro generates the product of tile t, of rows rows, with panel p, of vecs
 // vectors, over the block of K:
 //
@@ -9,7 +51,7 @@ import "ptc/backend/kernel"
 //
 // with the accumulators in registers throughout; two steps at a time where they are
 // packed in pairs.
-func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
+func (g *tileProduct) micro(t, p kernel.Index, rows, vecs int64) {
 	if g.by == matrices {
 		g.microMatrices(t, p, rows, vecs)
 		return
@@ -17,7 +59,7 @@ func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
 	acc := g.before(t, p, rows, vecs)
 	left := g.leftElements(t)
 	load := g.rightVectors(p, vecs)
-	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.step()).Unrolled(g.m.Steps(rows * vecs))
+	depth := kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.by.step()).Unrolled(g.m.Steps(rows * vecs))
 	acc = g.b.ForCarry(depth, acc, func(k kernel.Index, acc []*kernel.Value) []*kernel.Value {
 		right := load(k)
 		next := make([]*kernel.Value, 0, len(acc))
@@ -31,14 +73,14 @@ func (g *gen) micro(t, p kernel.Index, rows, vecs int64) {
 	})
 	for r := range rows {
 		for v := range vecs {
-			g.b.Store(g.sum(t, p, kernel.Int(r), v), acc[r*vecs+v])
+			g.b.Store(g.sums.place(t, p, kernel.Int(r), v), acc[r*vecs+v])
 		}
 	}
 }
 
 // before is what the product of tile t with panel p is added to: zeros in the
 // first block of K, the sums so far in the others.
-func (g *gen) before(t, p kernel.Index, rows, vecs int64) []*kernel.Value {
+func (g *tileProduct) before(t, p kernel.Index, rows, vecs int64) []*kernel.Value {
 	zeros := func() (acc []*kernel.Value) {
 		for range rows * vecs {
 			acc = append(acc, g.b.F32(0, g.width))
@@ -48,10 +90,10 @@ func (g *gen) before(t, p kernel.Index, rows, vecs int64) []*kernel.Value {
 	if !g.accumulate {
 		return zeros()
 	}
-	return g.b.If(g.atLeast(g.depthDone(), 1), func() (acc []*kernel.Value) {
+	return g.b.If(g.b.AtLeast(g.depthDone(), 1), func() (acc []*kernel.Value) {
 		for r := range rows {
 			for v := range vecs {
-				acc = append(acc, g.b.Load(g.sum(t, p, kernel.Int(r), v), g.width))
+				acc = append(acc, g.b.Load(g.sums.place(t, p, kernel.Int(r), v), g.width))
 			}
 		}
 		return acc
@@ -59,10 +101,10 @@ func (g *gen) before(t, p kernel.Index, rows, vecs int64) []*kernel.Value {
 }
 
 // leftElements loads row r of tile t at a step of K, in every lane.
-func (g *gen) leftElements(t kernel.Index) func(k kernel.Index, r int64) *kernel.Value {
+func (g *tileProduct) leftElements(t kernel.Index) func(k kernel.Index, r int64) *kernel.Value {
 	if !g.inPlace {
 		return func(k kernel.Index, r int64) *kernel.Value {
-			return g.b.Load(g.inLeft(t, k, kernel.Int(r)).Strided(0), g.width)
+			return g.b.Load(g.left.place(t, k, kernel.Int(r)).Strided(0), g.width)
 		}
 	}
 	row := g.row(t)
@@ -75,7 +117,7 @@ func (g *gen) leftElements(t kernel.Index) func(k kernel.Index, r int64) *kernel
 
 // rightVectors loads the vectors of panel p at a step of K: from the packed
 // panel, or the operand itself if nothing is packed.
-func (g *gen) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*kernel.Value {
+func (g *tileProduct) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*kernel.Value {
 	mask := make([]*kernel.Value, vecs)
 	tail := g.N % g.lanes
 	if g.direct && tail != 0 && vecs == g.tailVecs {
@@ -86,7 +128,7 @@ func (g *gen) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*k
 		out := make([]*kernel.Value, vecs)
 		for v := range vecs {
 			if !g.direct {
-				out[v] = g.b.Load(g.place(p, k, v*g.lanes), g.width)
+				out[v] = g.b.Load(g.right.place(p, k, v*g.lanes), g.width)
 				continue
 			}
 			at := g.at
@@ -96,4 +138,12 @@ func (g *gen) rightVectors(p kernel.Index, vecs int64) func(k kernel.Index) []*k
 		}
 		return out
 	}
+}
+
+// multiplyAdd adds the products of a step, or of a pair, to sum.
+func (g *tileProduct) multiplyAdd(sum, left, right *kernel.Value) *kernel.Value {
+	if g.by == pairs {
+		return g.b.DotBF16(sum, left, right)
+	}
+	return g.b.MulAdd(left, right, sum)
 }

@@ -2,10 +2,17 @@ package gemm
 
 import "ptc/backend/kernel"
 
-// packRight copies the group's panels of the right operand over the block of K,
+// rightPack is the packed group of panels of the right operand over the block of K, [panel][k][column].
+type rightPack struct {
+	*kBlock
+	group0, group1 kernel.Index   // first panel and end of panels of the group
+	buf            *kernel.Buffer // nil where the operand is loaded in place
+}
+
+// pack copies the group's panels of the right operand over the block of K,
 // as [panel][k][column]. Columns past N in the last vector are zero or repeat
 // another; their sums are never stored.
-func (g *gen) packRight() {
+func (g *rightPack) pack() {
 	if g.direct {
 		return
 	}
@@ -13,7 +20,7 @@ func (g *gen) packRight() {
 	perPanel := fullVecs / g.vecs
 	to := g.group1
 	if perPanel < g.panels {
-		to = g.least(to, perPanel)
+		to = g.b.MinIndex(to, kernel.Int(perPanel))
 	}
 	if g.Right.Unit == AlongN {
 		g.strips(g.group0, to, func(p, first, end kernel.Index) { g.copyVectors(p, g.vecs, first, end) })
@@ -21,7 +28,7 @@ func (g *gen) packRight() {
 		g.b.For(kernel.Between(g.group0, to), func(p kernel.Index) { g.packVectors(p, g.vecs) })
 	}
 	if g.by == tiles {
-		g.clearRight()
+		g.clearBehind()
 	}
 	if perPanel == g.panels {
 		return
@@ -38,12 +45,12 @@ func (g *gen) packRight() {
 }
 
 // place is where the packed group has step k of column c of panel p.
-func (g *gen) place(p, k kernel.Index, c int64) kernel.Ref {
-	return g.right.At(p.Sub(g.group0).Mul(g.kc).Add(k).Mul(g.rightStep()).Plus(c * g.words()))
+func (g *rightPack) place(p, k kernel.Index, c int64) kernel.Ref {
+	return g.buf.At(p.Sub(g.group0).Mul(g.kc).Add(k).Mul(g.rightStep()).Plus(c * g.by.words()))
 }
 
 // packVectors copies the first vecs vectors of panel p, all of which exist.
-func (g *gen) packVectors(p kernel.Index, vecs int64) {
+func (g *rightPack) packVectors(p kernel.Index, vecs int64) {
 	if g.Right.Unit == AlongN {
 		g.copyVectors(p, vecs, kernel.Int(0), g.depthIn(g.K))
 		return
@@ -55,45 +62,43 @@ func (g *gen) packVectors(p kernel.Index, vecs int64) {
 
 // copyVectors copies the first vecs vectors of panel p, steps [first, end) of
 // K, by loads along N.
-func (g *gen) copyVectors(p kernel.Index, vecs int64, first, end kernel.Index) {
-	steps := func(first, end kernel.Index) {
-		g.b.For(kernel.Between(first, end).By(g.step()).Unrolled(4), func(k kernel.Index) {
+func (g *rightPack) copyVectors(p kernel.Index, vecs int64, first, end kernel.Index) {
+	steps := func(first, end kernel.Index, exist bool) {
+		g.b.For(kernel.Between(first, end).By(g.by.step()).Unrolled(4), func(k kernel.Index) {
 			for v := range vecs {
-				g.copyStep(p, k, v, g.lanes)
+				g.copyStep(p, k, v, g.lanes, exist)
 			}
 		})
 	}
-	if g.by != tiles || g.K%g.step() == 0 {
-		steps(first, end)
+	if g.by != tiles || g.K%g.by.step() == 0 {
+		steps(first, end, false)
 		return
 	}
 	// Few of the steps are in a word that has less than it could: the others ask for nothing.
-	whole := g.lesser(end, g.depthIn(g.K/g.step()*g.step()))
-	g.whole = true
-	steps(first, whole)
-	g.whole = false
-	steps(kernel.Of(g.b.Max(g.b.Value(first), g.b.Value(whole))), end)
+	whole := g.b.MinIndex(end, g.depthIn(g.K/g.by.step()*g.by.step()))
+	steps(first, whole, true)
+	steps(kernel.Of(g.b.Max(g.b.Value(first), g.b.Value(whole))), end, false)
 }
 
 // packColumns copies the n < lanes columns of vector v of panel p.
-func (g *gen) packColumns(p kernel.Index, v, n int64) {
+func (g *rightPack) packColumns(p kernel.Index, v, n int64) {
 	if g.Right.Unit == AlongK {
 		g.packTransposed(p, v, n)
 		return
 	}
-	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.step()), func(k kernel.Index) { g.copyStep(p, k, v, n) })
+	g.b.For(kernel.Between(kernel.Int(0), g.depthIn(g.K)).By(g.by.step()), func(k kernel.Index) { g.copyStep(p, k, v, n, false) })
 }
 
 // copyStep copies the n columns of vector v of panel p at step k by loads
 // along N.
-func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
+func (g *rightPack) copyStep(p, k kernel.Index, v, n int64, exist bool) {
 	first := p.Mul(g.nr).Plus(v * g.lanes)
 	vector := func(c kernel.Index, lanes int, mask *kernel.Value) {
 		at := g.at
 		at.N = first.Add(c)
 		to := g.place(p, k, v*g.lanes)
-		to.Index = to.Index.Add(c.Mul(g.words()))
-		g.b.Store(to, g.packed(g.Right, at, k, AlongN, lanes, mask))
+		to.Index = to.Index.Add(c.Mul(g.by.words()))
+		g.b.Store(to, g.packed(g.Right, at, k, AlongN, lanes, mask, exist))
 	}
 	if n == g.lanes {
 		vector(kernel.Int(0), g.width, nil)
@@ -109,7 +114,7 @@ func (g *gen) copyStep(p, k kernel.Index, v, n int64) {
 // that is contiguous along K: squares of lanes columns by lanes steps are
 // loaded along K and transposed in registers, where a column that does not
 // exist repeats the last one; what is left of K is loaded across.
-func (g *gen) packTransposed(p kernel.Index, v, n int64) {
+func (g *rightPack) packTransposed(p kernel.Index, v, n int64) {
 	if g.by == tiles {
 		g.packWords(p, v, n)
 		return
@@ -128,13 +133,13 @@ func (g *gen) packTransposed(p kernel.Index, v, n int64) {
 				rows[i] = g.Right.Load(at, AlongK, g.width, nil)
 			}
 			columns := transpose(g.b, rows)
-			for i := int64(0); i < g.lanes; i += g.step() {
+			for i := int64(0); i < g.lanes; i += g.by.step() {
 				g.b.Store(g.place(p, k.Plus(i), v*g.lanes), g.together(columns, i))
 			}
 		})
 	}
 	across := func(from kernel.Index) {
-		g.b.For(kernel.Between(from, g.depthIn(g.K)).By(g.step()), func(k kernel.Index) { g.copyStep(p, k, v, n) })
+		g.b.For(kernel.Between(from, g.depthIn(g.K)).By(g.by.step()), func(k kernel.Index) { g.copyStep(p, k, v, n, false) })
 	}
 	switch whole {
 	case g.K:

@@ -62,5 +62,5 @@ func lost(s Spec, m kernel.Machine) (float64, bool) {
 	}
 	s.Blocks = nil
 	p, err := newBlocking(&s, m)
-	return p.lost, err == nil && !p.direct
+	return p.cost, err == nil && !p.direct
 }

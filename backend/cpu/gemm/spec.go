@@ -1,6 +1,11 @@
 package gemm
 
-import "ptc/backend/kernel"
+import (
+	"errors"
+	"fmt"
+
+	"ptc/backend/kernel"
+)
 
 // Along names one of the three axes of a product.
 type Along uint8
@@ -28,6 +33,22 @@ type Spec struct {
 	Store func(at At, acc *kernel.Value, lanes int, mask *kernel.Value)
 	// Blocks, if not nil, are the sizes to cut it by.
 	Blocks *Blocks
+}
+
+func (s *Spec) check() error {
+	sizes := append(append([]int64{s.M, s.N, s.K}, s.Outer...), s.OuterK...)
+	for _, n := range sizes {
+		if n < 1 {
+			return fmt.Errorf("gemm: a size is %d, must be at least 1", n)
+		}
+	}
+	if s.Left.Load == nil || s.Right.Load == nil || s.Begin == nil || s.Store == nil {
+		return errors.New("gemm: a callback is missing")
+	}
+	if s.Left.Unit == AlongN || s.Right.Unit == AlongM {
+		return errors.New("gemm: an operand is contiguous along an axis it does not have")
+	}
+	return nil
 }
 
 // Operand loads elements of a matrix.

@@ -8,6 +8,7 @@ import (
 
 	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
@@ -60,7 +61,7 @@ func check(t *testing.T, k *fusion.Kernel, seed int64) {
 			t.Fatal(err)
 		}
 		warps := 1 << r.Intn(4)
-		kernels, err := Kernels(p, warps)
+		kernels, err := Kernels(nvptx.Machine{}, p, warps)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, p)
 		}
