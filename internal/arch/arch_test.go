@@ -50,10 +50,11 @@ var layers = map[string][]string{
 	// executes it.
 	"runtime/cuda":                   {"internal/collective", "internal/foreign", "internal/units", "runtime/device", "runtime/program"},
 	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
-	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
-	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
+	"runtime/cuda/fakelib":           {"internal/foreign"},
+	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "runtime/cuda/fakelib"},
+	"runtime/cuda/blaslt/fakeblaslt": {"runtime/cuda/fakecuda", "runtime/cuda/fakelib"},
 	// The library for tests works on the GPUs of the driver for tests.
-	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
+	"runtime/comm/nccl/fakenccl": {"internal/dtype", "runtime/cuda/fakecuda", "runtime/cuda/fakelib"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
 	"runtime":         {"internal/collective", "internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
@@ -133,7 +134,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/checkpoint/safetensors/safetensorstest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/storage/fakestore", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/checkpoint/safetensors/safetensorstest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/cuda/fakelib", "runtime/storage/fakestore", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.

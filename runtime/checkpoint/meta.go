@@ -51,3 +51,21 @@ type Source struct {
 	Examples int64             `json:"examples"`        // that it gave in the phase
 	Facts    map[string]string `json:"facts,omitempty"` // what its fingerprint is of
 }
+
+// Error says which checkpoint cannot be read or written, and why.
+type Error struct {
+	Dir string
+	Msg string
+	Err error
+}
+
+func (e *Error) Error() string {
+	s := "checkpoint " + e.Dir + ": " + e.Msg
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }

@@ -5,14 +5,57 @@ import (
 	"fmt"
 	"unsafe"
 
+	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
-// mapBytes is the size of a CUtensorMap, and mapAlign what its address is a multiple of (cuda.h of CUDA 13; before, 64).
-const (
-	mapBytes = 128
-	mapAlign = 128
-)
+// launches resolves the launches of kernels: their entries, and where their arguments lie.
+type launches struct {
+	*card
+	r        *device.Request
+	modules  *modules
+	memories *memories
+}
+
+// maxGrid is the most blocks of a grid along x ("CUDA C++ Programming Guide", compute capabilities).
+const maxGrid = 1<<31 - 1
+
+// addresses are where the buffers of an instruction lie, by argument.
+func (l *launches) addresses(in *program.Instr) []uint64 {
+	out := make([]uint64, len(in.Bufs))
+	for i, b := range in.Bufs {
+		out[i] = l.memories.arena.base + uint64(l.r.Device.Buffers[b].Offset)
+	}
+	return out
+}
+
+// node is the launch of an instruction's kernel.
+func (l *launches) node(in *program.Instr) (*kernelNode, error) {
+	maps, err := l.memories.tensorMaps(in)
+	if err != nil {
+		return nil, err
+	}
+	k := &l.r.Plan.Kernels[in.Kernel]
+	fn, err := l.modules.function(in.Kernel)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(in.Bufs) != len(k.Args):
+		return nil, fmt.Errorf("it has %d buffers, and the kernel %d arguments", len(in.Bufs), len(k.Args))
+	case k.Tasks > maxGrid:
+		return nil, fmt.Errorf("it has %d tasks, and a grid at most %d blocks", k.Tasks, maxGrid)
+	}
+	values := l.addresses(in)
+	pointers := make([]unsafe.Pointer, 0, len(values)+len(maps)+1) // one more, so that there is an address
+	for i := range values {
+		pointers = append(pointers, unsafe.Pointer(&values[i]))
+	}
+	for i := range maps {
+		pointers = append(pointers, unsafe.Pointer(&maps[i]))
+	}
+	return &kernelNode{function: fn, grid: [3]uint32{uint32(k.Tasks), 1, 1}, block: [3]uint32{uint32(k.Threads), 1, 1},
+		shared: uint32(k.Shared), params: unsafe.Pointer(unsafe.SliceData(pointers))}, nil
+}
 
 // tensorMap is a CUtensorMap.
 type tensorMap [mapBytes]byte
@@ -38,22 +81,22 @@ func newMaps(n int) []tensorMap {
 }
 
 // tensorMaps are those of a launch, for the addresses of its buffers.
-func (e *engine) tensorMaps(in *program.Instr, d *program.Device) ([]tensorMap, error) {
-	k := &e.r.Plan.Kernels[in.Kernel]
+func (m *memories) tensorMaps(in *program.Instr) ([]tensorMap, error) {
+	k := &m.r.Plan.Kernels[in.Kernel]
 	if len(k.Maps) == 0 {
 		return nil, nil
 	}
-	if e.drv.tensorMapEncodeTiled == 0 {
+	if m.drv.tensorMapEncodeTiled == 0 {
 		return nil, errors.New("the driver of the GPU is too old: the plan has tensor maps, which drivers of CUDA 12.0 and later know; install a newer driver")
 	}
 	out := newMaps(len(k.Maps))
 	for i := range k.Maps {
-		m := &k.Maps[i]
-		if m.Arg >= len(in.Bufs) {
-			return nil, fmt.Errorf("tensor map %d is of argument %d, and there are %d", i, m.Arg, len(in.Bufs))
+		x := &k.Maps[i]
+		if x.Arg >= len(in.Bufs) {
+			return nil, fmt.Errorf("tensor map %d is of argument %d, and there are %d", i, x.Arg, len(in.Bufs))
 		}
-		at := e.arena.base + uint64(d.Buffers[in.Bufs[m.Arg]].Offset) + uint64(m.Offset)
-		if err := e.drv.encode(&out[i], m, at); err != nil {
+		at := m.arena.base + uint64(m.r.Device.Buffers[in.Bufs[x.Arg]].Offset) + uint64(x.Offset)
+		if err := m.drv.encode(&out[i], x, at); err != nil {
 			return nil, fmt.Errorf("tensor map %d: %w", i, err)
 		}
 	}
