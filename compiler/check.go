@@ -76,7 +76,7 @@ func affordable(o Options) (*Report, error) {
 	if n.Pass != "" {
 		at = "the module behind pass `" + n.Pass + "`"
 	}
-	return r, &diag.Error{Code: "E0619", Msg: fmt.Sprintf("a check of these sizes needs about %s of memory, to execute %s in float64, and %s are available",
+	return r, &diag.Error{Code: "E0619", Msg: fmt.Sprintf("checking these sizes needs about %s of memory, to execute %s in float64, but only %s are available",
 		units.Bytes(need), at, units.Bytes(o.CheckMemory)), Hint: smaller(low)}
 }
 

@@ -164,7 +164,7 @@ func pinNumbersOf(r *Report, m *ir.Module, term *ir.Term, fields map[string]*fie
 		default:
 			return
 		}
-		text := fmt.Sprintf("the targets of %s are -1, and the loss counts them: `masked = true` of `nn.cross_entropy` leaves them out", why)
+		text := fmt.Sprintf("the targets of %s are -1, but the loss counts them: ignore them with `masked = true` of `nn.cross_entropy`", why)
 		if !slices.Contains(r.Warnings, text) {
 			r.Warnings = append(r.Warnings, text)
 		}

@@ -89,7 +89,7 @@ func lowerSample(p *lang.Program, o lang.Options, s *Sample, r *Report) (*lang.R
 			continue
 		}
 		if a := holder(tokens, name); i == 1 && a != nil {
-			return nil, diag.List{{Code: "E0723", Pos: a.Pos, Msg: fmt.Sprintf("the parameter `%s` has the axis `%s`, so that there are %d positions, not %d", a.Path, name, has, n)}}
+			return nil, diag.List{{Code: "E0723", Pos: a.Pos, Msg: fmt.Sprintf("the parameter `%s` has the axis `%s`, so there are %d positions, not %d", a.Path, name, has, n)}}
 		}
 		if !p.HasConfig(name) {
 			return nil, diag.List{{Code: "E0723", Msg: fmt.Sprintf("`%s` is %d, and no entry of the config gives it another size, such as %d", name, has, n)}}

@@ -65,7 +65,7 @@ func pinSource(o Options, r *Report, m *ir.Module, term *ir.Term, prefix string)
 	}
 	raw, err := o.Tokenizer(string(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the tokenizer %s is not there; it is looked at when the plan runs", path))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the tokenizer %s does not exist yet; ptc reads it when the plan runs", path))
 		return nil
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func pinSource(o Options, r *Report, m *ir.Module, term *ir.Term, prefix string)
 		return &diag.Error{Code: "E0704", Msg: fmt.Sprintf("the tokenizer %s cannot be used: %v", string(path), err)}
 	}
 	if n := vocabulary(m); n > 0 && t.Vocab() > n {
-		return &diag.Error{Code: "E0705", Msg: fmt.Sprintf("the tokenizer %s has %d tokens, and the axis `vocab` of the parameters %d", string(path), t.Vocab(), n),
+		return &diag.Error{Code: "E0705", Msg: fmt.Sprintf("the tokenizer %s has %d tokens, but the axis `vocab` of the parameters has %d", string(path), t.Vocab(), n),
 			Hint: fmt.Sprintf("set vocab = %d, or more", t.Vocab())}
 	}
 	term.Args = term.Args.With(hashKey, ir.Str(t.Hash()))

@@ -1,6 +1,6 @@
-// Package recipes holds published recipes of pretraining to their closed forms: what a
-// device needs of memory, what the devices of tensor, data and pipeline parallelism send,
-// and how many kernels compute attention, at the sizes and in the precision of the
+// Package recipes checks published pretraining recipes against closed forms: the memory of
+// a device, the bytes that devices of tensor, data and pipeline parallelism send,
+// and the number of attention kernels, at the sizes and in the precision of the
 // publication.
 //
 // In: a table of recipes, each with its source, and models in .ptl next to it.

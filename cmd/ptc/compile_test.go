@@ -184,7 +184,7 @@ func TestCheckOfLargeSizes(t *testing.T) {
 	if r.code != exitInput {
 		t.Errorf("exit code %d", r.code)
 	}
-	for _, want := range []string{"E0619", "a check of these sizes needs about ", "TiB of memory", " are available", "--set name=size", "batch = 2000000000"} {
+	for _, want := range []string{"E0619", "checking these sizes needs about ", "TiB of memory", " are available", "--set name=size", "batch = 2000000000"} {
 		if !strings.Contains(r.err, want) {
 			t.Errorf("no %q in\n%s", want, r.err)
 		}

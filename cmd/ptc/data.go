@@ -61,9 +61,9 @@ equal bytes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case tok == "":
-				return usagef("--tokenizer is missing: a tokenizer.json, ranks of tiktoken, or a model of SentencePiece")
+				return usagef("--tokenizer is missing: a tokenizer.json, tiktoken ranks, or a SentencePiece model")
 			case o.Dir == "":
-				return usagef("-o is missing: the folder for the files of tokens")
+				return usagef("-o is missing: the folder for the token files")
 			}
 			err := checkThreads(cmd, o.Threads)
 			if err != nil {
@@ -146,7 +146,7 @@ func newDataShow(a *app) *cobra.Command {
 				return a.showExamples(args, tok, from, examples, asJSON)
 			}
 			if from < 0 || count < 1 || count > 1<<20 {
-				return usagef("--from is at least 0, --count from 1 to %d", 1<<20)
+				return usagef("--from must be at least 0, --count from 1 to %d", 1<<20)
 			}
 			return a.showData(args, tok, dtype, from, count, asJSON)
 		},

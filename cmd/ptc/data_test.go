@@ -107,7 +107,7 @@ func TestMixtureTokenizer(t *testing.T) {
 // A number of threads that is given is one.
 func TestDataThreads(t *testing.T) {
 	for _, n := range []string{"0", "-3"} {
-		if r := ptc(t, "data", "prepare", "a.txt", "--tokenizer", "t.json", "-o", "out", "--threads", n); r.code != exitUsage || !strings.Contains(r.err, "--threads is "+n+", and must be at least 1") {
+		if r := ptc(t, "data", "prepare", "a.txt", "--tokenizer", "t.json", "-o", "out", "--threads", n); r.code != exitUsage || !strings.Contains(r.err, "--threads is "+n+", but must be at least 1") {
 			t.Errorf("exit code %d\n%s", r.code, r.err)
 		}
 	}

@@ -74,7 +74,7 @@ func (c *chatFlags) open(a *app, o *prepare.Options) error {
 	o.Chat, o.Columns, o.Pairs = t, chat.Columns{Messages: c.messages}, c.pairs
 	if t.Dated() {
 		if o.Date = date; c.date == "" {
-			a.message("note", fmt.Sprintf("the chat template may write the date of today, %s; --date names another", date))
+			a.message("note", fmt.Sprintf("the chat template may write today's date, %s; set another with --date", date))
 		}
 	}
 	return nil

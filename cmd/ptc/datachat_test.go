@@ -34,7 +34,7 @@ func TestPrepareChat(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		`line 1: it has no column "messages"`: {"data", "prepare", "chat.jsonl", "--tokenizer", tok, "--messages", "messages", "-o", "other"},
-		"no date such as":                     {"data", "prepare", "chat.jsonl", "--tokenizer", tok, "--chat", "--date", "soon", "-o", "other"},
+		"not a date such as":                  {"data", "prepare", "chat.jsonl", "--tokenizer", tok, "--chat", "--date", "soon", "-o", "other"},
 		"has no chat template":                {"data", "prepare", "chat.jsonl", "--tokenizer", filepath.Join(tok, "../../../tokenizer/testdata/gpt2.json"), "--chat", "-o", "other"},
 		"--examples is from 1":                {"data", "show", "out", "--examples", "-1"},
 	} {

@@ -88,12 +88,12 @@ func checkDeploy(cmd *cobra.Command, o *deploy.Options) error {
 		n    int64
 	}{{"every", o.Every}, {"cpus", int64(o.CPUs)}, {"per-node", int64(o.PerNode)}, {"time", int64(o.Time)}, {"grace", int64(o.Grace)}} {
 		if f := cmd.Flag(x.name); f.Changed && x.n <= 0 {
-			return usagef("--%s is %s, and must be above 0", x.name, f.Value)
+			return usagef("--%s is %s, but must be above 0", x.name, f.Value)
 		}
 	}
 	switch {
 	case o.Restarts < 0:
-		return usagef("--restarts is %d, and must be at least 0", o.Restarts)
+		return usagef("--restarts is %d, but must be at least 0", o.Restarts)
 	case o.Restarts == 0:
 		o.Restarts = deploy.NoRestarts
 	}

@@ -32,7 +32,7 @@ func TestDeploy(t *testing.T) {
 		{exitUsage, "--queue", []string{"--for", "kueue", "--image", "x", "--plan", "/p"}},
 		{exitUsage, "not 3 on each node", []string{"--for", "slurm", "--per-node", "3"}},
 		{exitUsage, "in a container plans have", []string{"--for", "mpijob", "--image", "x", "--checkpoint", "s3://b/k"}},
-		{exitUsage, "--every is -1, and must be above 0", []string{"--for", "slurm", "--every", "-1"}},
+		{exitUsage, "--every is -1, but must be above 0", []string{"--for", "slurm", "--every", "-1"}},
 		{exitUsage, "--cpus is 0", []string{"--for", "slurm", "--cpus", "0"}},
 		{exitUsage, "--grace is 0s", []string{"--for", "slurm", "--grace", "0s"}},
 		{exitUsage, "--restarts is -1", []string{"--for", "slurm", "--restarts", "-1"}},

@@ -74,7 +74,7 @@ no batch are left out.`,
 				return err
 			}
 			if slices.Contains(f.opts.Data, "") { // else it would be every file of the current folder
-				return usagef("--data is empty, and must be a pattern of files")
+				return usagef("--data is empty, but must be a pattern of files")
 			}
 			return a.eval(cmd.Context(), args[0], &f)
 		},
@@ -93,7 +93,7 @@ no batch are left out.`,
 
 func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 	if f.opts.PerFile && len(f.opts.Data) == 0 {
-		return usagef("--per-file is for the files of --data")
+		return usagef("--per-file needs --data")
 	}
 	plan, err := openPlan(path, &f.trust)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 	o := f.opts
 	if plan.Data.Kind == streamKind {
 		if len(o.Data) > 1 || o.PerFile {
-			return usagef("the plan's data is a stream: --data names one program, and no files")
+			return usagef("the plan's data is a stream: --data must name one program, not files")
 		}
 		if o.Options.Data, err = streamOptions(plan, strings.Join(o.Data, ""), len(o.Data) > 0, &f.trust); err != nil {
 			return err
@@ -125,7 +125,7 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 		return err
 	}
 	if math.IsNaN(e.Loss) || math.IsInf(e.Perplexity, 0) {
-		return fileError(fmt.Errorf("the loss is %v, which no perplexity is of", e.Loss))
+		return fileError(fmt.Errorf("the loss is %v, which has no perplexity", e.Loss))
 	}
 	if f.json {
 		return a.printJSON(e)

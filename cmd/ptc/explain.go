@@ -45,7 +45,7 @@ with n devices, the part (n-1)/n for an all_gather or a reduce_scatter.`,
 		ValidArgsFunction: completeFiles("bin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON && cmd.Flags().Changed("section") {
-				return usagef("--json holds all sections, and takes no --section")
+				return usagef("--json prints all sections and cannot be combined with --section")
 			}
 			plan, err := readPlan(args[0])
 			if err != nil {

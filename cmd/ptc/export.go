@@ -68,11 +68,11 @@ func newExport(a *app) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.plan == "":
-			return usagef("--plan PLAN is missing: it says what other programs call the parameters")
+			return usagef("--plan PLAN is missing: it maps parameters to the names of other programs")
 		case f.out == "":
 			return usagef("-o OUT is missing")
 		case f.base != "" && f.format.value != "peft":
-			return usagef("--base says what adapters are of, and is for --format peft")
+			return usagef("--base names the base model of adapters, and needs --format peft")
 		}
 		return a.export(args[0], &f)
 	}
@@ -134,7 +134,7 @@ func (a *app) export(path string, f *exportFlags) error {
 		}
 		tokens := false
 		if tokens, err = weights.ExportGGUF(src, n, namesFor(plan.Names, "hf"), f.out, o); err == nil && !tokens && !f.bare {
-			a.message("note", fmt.Sprintf("%s has no tokenizer: there is none in the folder that was imported; --like names another", f.out))
+			a.message("note", fmt.Sprintf("%s gets no tokenizer: the imported folder has none; name another with --like", f.out))
 		}
 	} else {
 		err = weights.Export(src, n, f.out, o)
@@ -168,7 +168,7 @@ func (a *app) exportAdapter(path string, plan *program.Plan, n *program.Names, f
 // exportError names the place that cannot be written, where that is what is wrong, and else what was to be.
 func exportError(path, out string, err error) error {
 	if st, e := os.Stat(out); e == nil && !st.IsDir() && errors.Is(err, syscall.ENOTDIR) {
-		return fmt.Errorf("cannot write %s: it is %s, and a folder is to be made", out, regular.Kind(st.Mode()))
+		return fmt.Errorf("cannot make the folder %s: it is %s", out, regular.Kind(st.Mode()))
 	}
 	return fmt.Errorf("cannot export %s: %w", path, cause(err))
 }
@@ -183,7 +183,7 @@ func (a *app) origin(plan *program.Plan) string {
 		if isFolder(kv.Value) {
 			return kv.Value
 		}
-		a.message("note", fmt.Sprintf("the folder %s, from which the model was imported, is not here: no tokenizer is copied; --like names another", kv.Value))
+		a.message("note", fmt.Sprintf("the imported folder %s is not here: no tokenizer is copied; name another with --like", kv.Value))
 	}
 	return ""
 }
@@ -223,5 +223,5 @@ func parseSize(s string) (int64, error) {
 		}
 		return n * u.bytes, nil
 	}
-	return 0, fmt.Errorf("%q is no size; expected a whole number and KB, MB, GB, KiB, MiB or GiB", s)
+	return 0, fmt.Errorf("%q is not a size; expected an integer and KB, MB, GB, KiB, MiB or GiB", s)
 }

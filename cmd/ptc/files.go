@@ -49,7 +49,7 @@ func (a *app) readText(path string, limit int64) ([]byte, error) {
 		return nil, inputf("cannot read %s: %w", path, cause(err))
 	}
 	if program.IsPlan(text) {
-		return nil, inputf("cannot read %s: it is a plan, and a text is expected; `ptc verify %s --sources` prints its sources", path, path)
+		return nil, inputf("cannot read %s: it is a plan, not a text; `ptc verify %s --sources` prints its sources", path, path)
 	}
 	if int64(len(text)) > limit {
 		return nil, inputf("cannot read %s: it is longer than %s", path, units.Bytes(limit))
@@ -131,7 +131,7 @@ func (u *unit) sources(r *compiler.Report) sources {
 func readPlan(path string) (*program.Plan, error) {
 	plan, err := program.ReadFile(path)
 	if errors.Is(err, program.ErrNotPlan) && filepath.Ext(path) == ".ptl" {
-		err = fmt.Errorf("%w, but a source; make a plan of it with `ptc compile %s`", err, path)
+		err = fmt.Errorf("%w, but a source; compile it with `ptc compile %s`", err, path)
 	}
 	return plan, fileError(err)
 }
@@ -201,7 +201,7 @@ func keepsInputs(output string, inputs ...string) error {
 	}
 	for _, in := range inputs {
 		if from, err := os.Stat(in); err == nil && os.SameFile(from, to) {
-			return usagef("%s is the file that is read, and would be lost: write to another one", output)
+			return usagef("%s is the input and would be lost: write to another file", output)
 		}
 	}
 	return nil

@@ -87,7 +87,7 @@ func emptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		name, _ := pflag.UnquoteUsage(f)
 		if err == nil && f.Value.Type() == "string" && f.Value.String() == "" && slices.Contains([]string{"FILE", "DIR", "OUT", "PLAN", "PLACE", "ADDR", "KEYS", "KEY"}, name) {
-			err = usagef("--%s is empty: give a %s, or leave the flag out", f.Name, name)
+			err = usagef("--%s is empty: give a %s, or omit the flag", f.Name, name)
 		}
 	})
 	return err
@@ -97,9 +97,9 @@ func emptyFlags(cmd *cobra.Command) (err error) {
 func checkThreads(cmd *cobra.Command, n int) error {
 	switch {
 	case cmd.Flags().Changed("threads") && n < 1:
-		return usagef("--threads is %d, and must be at least 1", n)
+		return usagef("--threads is %d, but must be at least 1", n)
 	case n > native.MaxThreads:
-		return usagef("--threads is %d, and must be at most %d", n, native.MaxThreads)
+		return usagef("--threads is %d, but must be at most %d", n, native.MaxThreads)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ A file with a syntax error is left unchanged.`,
 				return failed
 			}
 			if check && changes > 0 {
-				return inputf("%s not in the canonical layout; ptc fmt mends that", areNot(changes))
+				return inputf("%s not in the canonical layout; run ptc fmt", areNot(changes))
 			}
 			return nil
 		},

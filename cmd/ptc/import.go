@@ -57,9 +57,9 @@ func newImport(a *app) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.out == "":
-			return usagef("-o OUT is missing: the folder to be written")
+			return usagef("-o OUT is missing: the folder to write")
 		case f.plan != "" && f.adapter == "":
-			return usagef("--plan says which factors of an adapter stay apart, and is for --adapter")
+			return usagef("--plan keeps the factors of an adapter separate, and needs --adapter")
 		}
 		return a.importModel(args[0], &f)
 	}

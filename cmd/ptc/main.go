@@ -25,7 +25,7 @@ func main() {
 	a.signals.foresee(os.Args[1:])
 	a.signals.listen()
 	if limit, _, ok := native.AddressSpace(); ok && limit < minSpace {
-		os.Exit(a.report(nil, fileError(fmt.Errorf("this process may map %s of memory (ulimit -v), and ptc needs %s: raise the limit", units.Bytes(limit), units.Bytes(minSpace))), nil))
+		os.Exit(a.report(nil, fileError(fmt.Errorf("this process may map %s of memory (ulimit -v), but ptc needs %s: raise the limit", units.Bytes(limit), units.Bytes(minSpace))), nil))
 	}
 	os.Exit(a.execute(context.Background(), os.Args[1:]))
 }

@@ -48,7 +48,7 @@ func (f *runFlags) keepsFiles(plan string) error {
 		}
 		for _, y := range files[:i] {
 			if sameFile(x.path, y.path) {
-				return usagef("%s and %s both write %s: one would be lost", y.flag, x.flag, x.path)
+				return usagef("%s and %s both write %s, so one would be lost", y.flag, x.flag, x.path)
 			}
 		}
 	}

@@ -22,17 +22,17 @@ func TestRunsKeepTheirFiles(t *testing.T) {
 		text string
 		args []string
 	}{
-		{"a.bin is the file that is read", []string{"run", "a.bin", "--save", "a.bin"}},
-		{"./a.bin is the file that is read", []string{"run", "a.bin", "--dump-grads", "./a.bin"}},
-		{"link.bin is the file that is read", []string{"run", "a.bin", "--dump-batches", "link.bin"}},
-		{"a.bin is the file that is read", []string{"run", "a.bin", "--trace", "a.bin"}},
-		{"a.bin is the file that is read", []string{"run", "a.bin", "--profile=a.bin"}},
-		{"a.bin is the file that is read", []string{"run", "a.bin", "--log", "json:a.bin"}},
-		{"init is the file that is read", []string{"run", "a.bin", "--init", "init", "--trace", "init"}},
+		{"a.bin is the input and would be lost", []string{"run", "a.bin", "--save", "a.bin"}},
+		{"./a.bin is the input and would be lost", []string{"run", "a.bin", "--dump-grads", "./a.bin"}},
+		{"link.bin is the input and would be lost", []string{"run", "a.bin", "--dump-batches", "link.bin"}},
+		{"a.bin is the input and would be lost", []string{"run", "a.bin", "--trace", "a.bin"}},
+		{"a.bin is the input and would be lost", []string{"run", "a.bin", "--profile=a.bin"}},
+		{"a.bin is the input and would be lost", []string{"run", "a.bin", "--log", "json:a.bin"}},
+		{"init is the input and would be lost", []string{"run", "a.bin", "--init", "init", "--trace", "init"}},
 		{"--save and --dump-grads both write ./both", []string{"run", "a.bin", "--save", "both", "--dump-grads", "./both"}},
 		{"--trace and --log csv both write", []string{"run", "a.bin", "--trace", "both", "--log", "csv:both"}},
-		{"a.bin is the file that is read", []string{"deploy", "a.bin", "--for", "slurm", "-o", "a.bin"}},
-		{"00-lower.ptir is the file that is read", []string{"opt", "ir/00-lower.ptir", "-o", "ir/00-lower.ptir"}},
+		{"a.bin is the input and would be lost", []string{"deploy", "a.bin", "--for", "slurm", "-o", "a.bin"}},
+		{"00-lower.ptir is the input and would be lost", []string{"opt", "ir/00-lower.ptir", "-o", "ir/00-lower.ptir"}},
 	} {
 		if c.args[0] == "run" {
 			c.args = append(c.args, "--steps", "1")
@@ -42,7 +42,7 @@ func TestRunsKeepTheirFiles(t *testing.T) {
 			t.Errorf("%s: code %d, %s; expected %q", line, r.code, r.err, c.text)
 		}
 		if read(t, "a.bin") != plan || read(t, "ir/00-lower.ptir") != dump || read(t, "init") != init {
-			t.Fatalf("%s: the file that is read was replaced", line)
+			t.Fatalf("%s: the input was replaced", line)
 		}
 		if _, err := os.Stat("both"); err == nil {
 			t.Errorf("%s: one output was written", line)
@@ -71,7 +71,7 @@ func TestThreadsAreBounded(t *testing.T) {
 		{"tune", "a.bin"}, {"sweep", "model.ptl", "--over", "lr=1,2", "-o", "s"}, {"data", "prepare", "x", "--tokenizer", "x", "-o", "y"},
 	} {
 		for n, want := range map[string]string{"4097": "at most 4096", "-1": "at least 1"} {
-			if r := ptc(t, append(args, "--threads", n)...); r.code != exitUsage || !strings.Contains(r.err, "--threads is "+n+", and must be "+want) {
+			if r := ptc(t, append(args, "--threads", n)...); r.code != exitUsage || !strings.Contains(r.err, "--threads is "+n+", but must be "+want) {
 				t.Errorf("%s --threads %s: code %d, %s", strings.Join(args, " "), n, r.code, r.err)
 			}
 		}

@@ -79,7 +79,7 @@ func (r *resumeFlag) Type() string   { return "bool" }
 
 func (r *resumeFlag) Set(s string) error {
 	if !slices.Contains([]string{"true", "false", resumeAuto}, s) && !strings.ContainsAny(s, `/\`) { // a slip of a word
-		return fmt.Errorf("expected nothing, =%s, or a place as ./DIR and s3://bucket/key", resumeAuto)
+		return fmt.Errorf("expected nothing, =%s, or a place such as ./DIR or s3://bucket/key", resumeAuto)
 	}
 	r.value = s
 	return nil
@@ -276,24 +276,24 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	}
 	for _, name := range []string{"steps", "epochs", "every", "after"} {
 		if n, err := cmd.Flags().GetInt64(name); err != nil || cmd.Flags().Changed(name) && n < 1 {
-			return usagef("--%s is %d, and must be at least 1", name, n)
+			return usagef("--%s is %d, but must be at least 1", name, n)
 		}
 	}
 	switch {
 	case f.patience < 0:
-		return usagef("--patience is %d, and must be at least 0", f.patience)
+		return usagef("--patience is %d, but must be at least 0", f.patience)
 	case f.evalWindows < 0:
-		return usagef("--eval-windows is %d, and must be at least 0", f.evalWindows)
+		return usagef("--eval-windows is %d, but must be at least 0", f.evalWindows)
 	case f.evalEvery < 0:
-		return usagef("--eval-every is %d, and must be at least 0", f.evalEvery)
+		return usagef("--eval-every is %d, but must be at least 0", f.evalEvery)
 	case f.keep < 0:
-		return usagef("--keep is %d, and must be at least 0", f.keep)
+		return usagef("--keep is %d, but must be at least 0", f.keep)
 	case f.requeue > 0 && f.opts.Checkpoint == "":
-		return usagef("--requeue-exit-code is for runs that save what they did; pass --checkpoint DIR")
+		return usagef("--requeue-exit-code needs a run that saves: add --checkpoint DIR")
 	case cmd.Flags().Changed("grace") && f.opts.Grace <= 0:
-		return usagef("--grace is %v, and must be more than 0", f.opts.Grace)
+		return usagef("--grace is %v, but must be more than 0", f.opts.Grace)
 	case f.opts.CommTimeout <= 0:
-		return usagef("--comm-timeout is %v, and must be more than 0", f.opts.CommTimeout)
+		return usagef("--comm-timeout is %v, but must be more than 0", f.opts.CommTimeout)
 	}
 	f.given = cmd.Flags().Changed("data")
 	f.opts.Resume, f.opts.ResumeIfAny = f.resume.value == "true", f.resume.value == resumeAuto
@@ -314,9 +314,9 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 func checkRequeue(code int) error {
 	switch {
 	case code < 0 || code > 255:
-		return usagef("--requeue-exit-code is %d, and must be from 1 to 255, or 0 for none", code)
+		return usagef("--requeue-exit-code is %d, but must be from 1 to 255, or 0 for none", code)
 	case slices.Contains([]int{exitInput, exitUsage, exitFile, exitBug}, code):
-		return usagef("--requeue-exit-code is %d, which says that a run has failed: starting it again would fail again", code)
+		return usagef("--requeue-exit-code is %d, which means that a run has failed: the scheduler would restart failing runs", code)
 	}
 	return nil
 }
@@ -387,7 +387,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	opts.Cache = f.caches(path)
 	if opts.Blas = f.blas.value; opts.Blas != device.BlasNone && !strings.HasPrefix(plan.Target, "cuda") {
-		return usagef("--blas %s is for plans for GPUs, and this one is for %s", opts.Blas, plan.Target)
+		return usagef("--blas %s needs a plan for GPUs, but this one is for %s", opts.Blas, plan.Target)
 	}
 	if f.onNaN.value == train.NaNContinue.String() {
 		opts.OnNaN = train.NaNContinue
@@ -472,7 +472,7 @@ func (a *app) planToRun(path string, f *runFlags) (*program.Plan, error) {
 		return withSettings(plan, f.set)
 	}
 	if f.trust.careful() {
-		return nil, usagef("%s is a source, and --trust, --rebuild and --no-native are for plans: compile it with `ptc compile %s`", path, path)
+		return nil, usagef("%s is a source, but --trust, --rebuild and --no-native are for plans: compile it with `ptc compile %s`", path, path)
 	}
 	return a.compiled(path, sourceFlags{set: f.set})
 }

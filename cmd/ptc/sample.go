@@ -120,17 +120,17 @@ func (f *sampleFlags) check(cmd *cobra.Command) error {
 	c := &f.choice
 	switch {
 	case f.most < 1:
-		return usagef("--max-tokens is %d, and must be at least 1", f.most)
+		return usagef("--max-tokens is %d, but must be at least 1", f.most)
 	case !(c.Temperature >= 0):
-		return usagef("--temperature is %v, and must be at least 0", c.Temperature)
+		return usagef("--temperature is %v, but must be at least 0", c.Temperature)
 	case c.TopK < 0:
-		return usagef("--top-k is %d, and must be at least 0", c.TopK)
+		return usagef("--top-k is %d, but must be at least 0", c.TopK)
 	case !(c.TopP >= 0 && c.TopP <= 1):
-		return usagef("--top-p is %v, and must be from 0 to 1", c.TopP)
+		return usagef("--top-p is %v, but must be from 0 to 1", c.TopP)
 	case !f.talk.chat && (f.system != "" || f.talk.page != "" || f.talk.date != ""):
-		return usagef("--system, --chat-template and --date are for --chat")
+		return usagef("--system, --chat-template and --date need --chat")
 	case cmd.Flags().Changed("length") && f.length < 1:
-		return usagef("--length is %d, and must be at least 1", f.length)
+		return usagef("--length is %d, but must be at least 1", f.length)
 	}
 	if f.greedy {
 		*c = sample.Choice{Seed: c.Seed}
@@ -140,7 +140,7 @@ func (f *sampleFlags) check(cmd *cobra.Command) error {
 
 func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return usagef("%s is a folder, and checkpoints do not hold their model: ptc sample PLAN --checkpoint %s", path, path)
+		return usagef("%s is a folder, and checkpoints do not contain their model: ptc sample PLAN --checkpoint %s", path, path)
 	}
 	plan, err := f.trust.signed(path)
 	if err != nil {
@@ -229,7 +229,7 @@ func (w *writer) open(path string, plan *program.Plan) error {
 		}
 	}
 	if w.text == nil && (len(f.ids) == 0 || f.stop != "") {
-		return usagef("the plan's data has no tokenizer, so that text is not tokens: give --tokenizer or --prompt-ids")
+		return usagef("the plan's data has no tokenizer: give --tokenizer or --prompt-ids")
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (w *writer) prompts() ([][]int32, error) {
 		out = append(out, ids)
 	}
 	if n := len(out); n == 0 || n > maxPrompts {
-		return nil, inputf("%s has %d prompts, and may have from 1 to %d", f.prompts, n, maxPrompts)
+		return nil, inputf("%s has %d prompts, but must have from 1 to %d", f.prompts, n, maxPrompts)
 	}
 	return out, nil
 }
@@ -284,7 +284,7 @@ func (w *writer) encode(text string) (ids []int32, err error) {
 	})
 	switch {
 	case err != nil:
-		return nil, inputf("the prompt cannot be turned into tokens: %w", err)
+		return nil, inputf("the prompt cannot be tokenized: %w", err)
 	case len(ids) == 0:
 		return nil, inputf("an empty prompt has no token to continue")
 	}

@@ -293,7 +293,7 @@ func TestSampleTokenizer(t *testing.T) {
 				if err := os.Remove("shards/llama2.json"); err != nil {
 					t.Fatal(err)
 				}
-				if r := ptc(t, sample...); r.code != exitFile || !strings.Contains(r.err, "no such file of a tokenizer") {
+				if r := ptc(t, sample...); r.code != exitFile || !strings.Contains(r.err, "the tokenizer file does not exist") {
 					t.Errorf("without the tokenizer next to the shards: exit code %d: %s", r.code, r.err)
 				}
 				write(t, "shards/llama2.json", string(vocabulary))

@@ -34,15 +34,15 @@ func (w *writer) encodeChat(text string) ([]int32, error) {
 		if parsed, err := chat.Parse([]byte(t), chat.Columns{Messages: "messages"}); err == nil {
 			c = parsed
 		} else if strings.Contains(t, `"messages"`) {
-			return nil, inputf("the prompt is no conversation: %w", err)
+			return nil, inputf("the prompt is not a conversation: %w", err)
 		}
 	}
 	_, ids, err := w.talk.Prompt(c)
 	switch {
 	case err != nil:
-		return nil, inputf("the prompt cannot be turned into tokens: %w", err)
+		return nil, inputf("the prompt cannot be tokenized: %w", err)
 	case len(ids) == 0:
-		return nil, inputf("the chat template makes no text of the prompt")
+		return nil, inputf("the chat template cannot render the prompt")
 	}
 	return ids, nil
 }

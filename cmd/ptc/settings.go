@@ -18,7 +18,7 @@ func withSettings(plan *program.Plan, set []string) (*program.Plan, error) {
 		}
 		x, err := formula.Parse(text)
 		if err == nil && len(x.Names()) > 0 {
-			err = errors.New("the value of a port is a number")
+			err = errors.New("the value of a port must be a number")
 		}
 		if err != nil {
 			return nil, usagef("--set %s: %w", s, err)

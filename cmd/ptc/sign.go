@@ -85,7 +85,7 @@ func (a *app) sign(path, key string) error {
 func (a *app) newKey(path string) error {
 	for _, name := range []string{path, path + ".pub"} {
 		if _, err := os.Lstat(name); err == nil {
-			return fileError(fmt.Errorf("%s is there already, and a key is not replaced; name another file", name))
+			return fileError(fmt.Errorf("%s exists already, and ptc does not replace a key; name another file", name))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fileError(wrapWrite(name, err))
 		}

@@ -16,19 +16,19 @@ const streamKind = "stream"
 func streamOptions(plan *program.Plan, from string, given bool, f *trustFlags) ([]data.Option, error) {
 	if plan.Data.Kind != streamKind {
 		if given {
-			return nil, usagef("--data is for a plan whose data is a stream, and this one's is data.%s", plan.Data.Kind)
+			return nil, usagef("--data needs a plan whose data is a stream, but this one's is data.%s", plan.Data.Kind)
 		}
 		return nil, nil
 	}
 	if given {
 		if from == "" {
-			return nil, usagef("--data is empty, and must say which program gives the examples")
+			return nil, usagef("--data is empty, but must name the program for the examples")
 		}
 		return []data.Option{{Key: "from", Value: from}}, nil
 	}
 	i := slices.IndexFunc(plan.Data.Options, func(o program.KV) bool { return o.Key == "from" })
 	if i >= 0 && (f.rebuild || f.noNative) && generator.IsCommand(plan.Data.Options[i].Value) {
-		return nil, usagef("the plan's data is the output of a command, %q, which a plan that is not trusted does not run; --data names it", plan.Data.Options[i].Value)
+		return nil, usagef("the plan's data is the output of a command, %q, which does not run from an untrusted plan; name it with --data", plan.Data.Options[i].Value)
 	}
 	return nil, nil
 }

@@ -80,7 +80,7 @@ func TestStreamRuns(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitFile, "does not say which program", []string{"m.bin"}},
+		{exitFile, "names no program", []string{"m.bin"}},
 		{exitFile, "no-such-file", []string{"m.bin", "--data", "cat no-such-file"}},
 		{exitUsage, "--data is empty", []string{"m.bin", "--data", ""}},
 	} {

@@ -106,13 +106,13 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 		}
 		for _, set := range f.set {
 			if name, _, _ := strings.Cut(set, "="); name == axis.Name {
-				return nil, usagef("--set and --over both say what %s is", name)
+				return nil, usagef("--set and --over both set %s", name)
 			}
 		}
 		axes = append(axes, axis)
 	}
 	if len(axes) == 0 {
-		return nil, usagef("there is nothing to go through: the source has no block `sweep { lr = [1e-3, 3e-3] }`, and --over lr=1e-3,3e-3 is not given")
+		return nil, usagef("nothing to sweep: the source has no block `sweep { lr = [1e-3, 3e-3] }`, and --over lr=1e-3,3e-3 is not given")
 	}
 	points, err := sweep.Points(axes)
 	if err != nil {
@@ -123,15 +123,15 @@ func (f *sweepFlags) check(cmd *cobra.Command) ([]sweep.Point, error) {
 	case f.output == "" && !f.list:
 		return nil, usagef("-o is missing: the folder for the points")
 	case storage.Remote(f.output):
-		return nil, usagef("-o is a folder of this machine; --checkpoint takes a place in an object store")
+		return nil, usagef("-o must be a folder of this machine; for an object store use --checkpoint")
 	case cmd.Flags().Changed("point") && (f.point < 1 || f.point > len(points)):
-		return nil, usagef("--point is %d, and the sweep has the points 1 to %d", f.point, len(points))
+		return nil, usagef("--point is %d, but the sweep has the points 1 to %d", f.point, len(points))
 	case f.jobs < 1:
-		return nil, usagef("--jobs is %d, and must be at least 1", f.jobs)
+		return nil, usagef("--jobs is %d, but must be at least 1", f.jobs)
 	case cmd.Flags().Changed("steps") && f.steps < 1:
-		return nil, usagef("--steps is %d, and must be at least 1", f.steps)
+		return nil, usagef("--steps is %d, but must be at least 1", f.steps)
 	case cmd.Flags().Changed("every") && f.every < 1:
-		return nil, usagef("--every is %d, and must be at least 1", f.every)
+		return nil, usagef("--every is %d, but must be at least 1", f.every)
 	case job:
 		return nil, usagef("a sweep trains in one process; start `ptc run` for a job of several")
 	}

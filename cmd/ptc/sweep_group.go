@@ -149,7 +149,7 @@ func (s *sweeping) settings(p sweep.Point) (set []string, seed *uint64, err erro
 		if x.Name == "seed" && !slices.Contains(s.entries, "seed") {
 			n, err := strconv.ParseUint(x.Value, 10, 64)
 			if err != nil {
-				return nil, nil, usagef("--over: the seed %s is no whole number from 0", x.Value)
+				return nil, nil, usagef("--over: the seed %s is not an integer of at least 0", x.Value)
 			}
 			seed = &n
 			continue

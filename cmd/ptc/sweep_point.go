@@ -40,7 +40,7 @@ func (s *sweeping) have(p *placed) (*sweep.Result, error) {
 		return nil, nil
 	}
 	if err := have.Of(p.Point, modelOf(p.outline)); err != nil {
-		return nil, fileError(fmt.Errorf("%s has a result already: %w; give another folder", sweep.Dir(s.f.output, p.Number), err))
+		return nil, fileError(fmt.Errorf("%s already has a result: %w; choose another folder", sweep.Dir(s.f.output, p.Number), err))
 	}
 	last := s.f.steps
 	if last == 0 {

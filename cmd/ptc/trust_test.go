@@ -143,15 +143,15 @@ func TestSignedPlans(t *testing.T) {
 	if r := run("--trust", ".", "--no-native"); r.code != exitOK {
 		t.Errorf("a folder of keys: exit code %d\n%s", r.code, r.err)
 	}
-	refused("which is not among", "--trust", "other.key.pub")
-	refused("which is not among", "--trust", "other.key.pub", "--rebuild")
+	refused("which is not trusted", "--trust", "other.key.pub")
+	refused("which is not trusted", "--trust", "other.key.pub", "--rebuild")
 	refused("no public key", "--trust", "p")
 	refused("missing", "--trust", "missing")
 	t.Setenv(trustVar, "other.key.pub")
-	refused("which is not among")
+	refused("which is not trusted")
 	t.Setenv(trustVar, "my.key.pub")
 	must(t, append(with(small, "compile", "p/model.ptl", "-q", "--target", "ref", "-o", "a.bin"), "--set", "hidden=24")...)
-	refused("does not fit the file")
+	refused("does not match the file")
 
 	for _, c := range []struct {
 		code int

@@ -65,7 +65,7 @@ func (a *app) tune(ctx context.Context, cmd *cobra.Command, path string, f *tune
 		return err
 	}
 	if !(f.seconds > 0 && f.seconds <= math.MaxInt32) {
-		return usagef("--seconds is %g, and must be more than 0", f.seconds)
+		return usagef("--seconds is %g, but must be more than 0", f.seconds)
 	}
 	plan, err := readPlan(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *app) knownSchedules(path, target string) (*schedule.Table, error) {
 	}
 	t, err := a.readSchedules(path)
 	if err == nil && t.Target != target {
-		err = inputf("%s has schedules for %s, and the plan is for %s; `-o` names another file, and `--fresh` replaces it", path, t.Target, target)
+		err = inputf("%s has schedules for %s, but the plan is for %s; name another file with `-o`, or replace it with `--fresh`", path, t.Target, target)
 	}
 	return t, err
 }
@@ -142,7 +142,7 @@ func (a *app) readSchedules(path string) (*schedule.Table, error) {
 	}
 	t, err := schedule.ParseTable(string(text))
 	if err != nil {
-		return nil, inputf("%s (%s) is no file of schedules: %w", path, units.Bytes(int64(len(text))), err)
+		return nil, inputf("%s (%s) is not a file of schedules: %w", path, units.Bytes(int64(len(text))), err)
 	}
 	return t, nil
 }

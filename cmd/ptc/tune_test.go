@@ -55,10 +55,10 @@ func TestTuneRefused(t *testing.T) {
 	write(t, "bad.schedules", "ptc schedules 1\ntarget ref:f32\nxyz\n")
 	write(t, "other.schedules", "ptc schedules 1\ntarget cpu:other\n")
 	for want, args := range map[string][]string{
-		"target ref:f32, whose kernels have no schedules":      {"tune", "ref.bin"},
-		"--seconds is 0, and must be more than 0":              {"tune", "ref.bin", "--seconds", "0"},
-		"--threads is 0, and must be at least 1":               {"tune", "ref.bin", "--threads", "0"},
-		"bad.schedules (35 B) is no file of schedules: line 3": {"compile", "p/model.ptl", "--schedules", "bad.schedules"},
+		"target ref:f32, whose kernels have no schedules":         {"tune", "ref.bin"},
+		"--seconds is 0, but must be more than 0":                 {"tune", "ref.bin", "--seconds", "0"},
+		"--threads is 0, but must be at least 1":                  {"tune", "ref.bin", "--threads", "0"},
+		"bad.schedules (35 B) is not a file of schedules: line 3": {"compile", "p/model.ptl", "--schedules", "bad.schedules"},
 		"cannot read none": {"compile", "p/model.ptl", "--schedules", "none"},
 		"E0702":            {"compile", "p/model.ptl", "--target", "ref", "--schedules", "other.schedules"},
 	} {

@@ -97,7 +97,7 @@ func (a *app) verify(path string, sources bool) error {
 func differ(path string, plan, again *program.Plan) error {
 	var versions, parts []string
 	if plan.Compiler != again.Compiler {
-		versions = append(versions, fmt.Sprintf("the plan was made by ptc %s and this is %s", orNone(plan.Compiler), again.Compiler))
+		versions = append(versions, fmt.Sprintf("the plan was made by ptc %s, and this is ptc %s", orNone(plan.Compiler), again.Compiler))
 	}
 	if plan.LLVM != again.LLVM {
 		versions = append(versions, fmt.Sprintf("its code is by LLVM %s and here it is %s", orNone(plan.LLVM), orNone(again.LLVM)))

@@ -177,7 +177,7 @@ func TestExportRefuses(t *testing.T) {
 	}{
 		"no plan":  {[]string{"-o", "x"}, exitUsage, "--plan"},
 		"no names": {[]string{"--plan", "other.bin", "-o", "x"}, exitInput, "no names for hf"},
-		"size":     {[]string{"--plan", "other.bin", "-o", "x", "--max-shard-size", "2 XB"}, exitUsage, "no size"},
+		"size":     {[]string{"--plan", "other.bin", "-o", "x", "--max-shard-size", "2 XB"}, exitUsage, "not a size"},
 		"format":   {[]string{"--plan", "other.bin", "-o", "x", "--format", "hg"}, exitUsage, "gguf"},
 	} {
 		r := ptc(t, append([]string{"export", "m/init.safetensors"}, c.args...)...)
@@ -231,7 +231,7 @@ func adapterOut(t *testing.T, family, model, on string) {
 	for _, x := range []struct {
 		args []string
 		want string
-	}{{[]string{"import", dir, "--plan", "p.bin", "-o", "no"}, "is for --adapter"}, {[]string{"export", "tuned.safetensors", "--plan", "p.bin", "--base", "b", "-o", "no"}, "--format peft"}} {
+	}{{[]string{"import", dir, "--plan", "p.bin", "-o", "no"}, "needs --adapter"}, {[]string{"export", "tuned.safetensors", "--plan", "p.bin", "--base", "b", "-o", "no"}, "--format peft"}} {
 		if r := ptc(t, x.args...); r.code != exitUsage || !strings.Contains(r.err, x.want) {
 			t.Errorf("%v: %d, %s", x.args, r.code, r.err)
 		}

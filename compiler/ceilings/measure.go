@@ -33,7 +33,7 @@ func Measure(o Options) (*Report, error) {
 	}
 	lib, err := llvm.Load()
 	if err != nil {
-		return nil, fmt.Errorf("the loops that measure are compiled by libLLVM: %w", err)
+		return nil, fmt.Errorf("measuring needs libLLVM: %w", err)
 	}
 	t, err := target.Resolve("cpu")
 	if err != nil {

@@ -62,7 +62,7 @@ func Plan(ctx context.Context, p *program.Plan, o Options) (*Report, error) {
 	}
 	lib, err := llvm.Load()
 	if err != nil {
-		return nil, fmt.Errorf("kernels are compiled by libLLVM to be measured: %w", err)
+		return nil, fmt.Errorf("measuring kernels needs libLLVM: %w", err)
 	}
 	r.LLVM, r.CPU = lib.Version(), native.DescribeCPU().Model
 	team, err := native.NewTeam(o.Threads)

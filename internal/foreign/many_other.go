@@ -4,7 +4,7 @@ package foreign
 
 import "errors"
 
-var errMany = errors.New("functions of more than 15 arguments are called on x86-64 alone")
+var errMany = errors.New("functions of more than 15 arguments can be called only on x86-64")
 
 // Many says why functions of more arguments than [Call] passes cannot be called here.
 func Many() error { return errMany }

@@ -11,7 +11,7 @@ const (
 	Global
 )
 
-var errStatic = errors.New("this is the static build of ptc, which has no native code: compile for ref, or take the usual build")
+var errStatic = errors.New("this is the static build of ptc, which has no native code: compile for ref, or use the usual build")
 
 // Available says why nothing can be called.
 func Available() error { return errStatic }

@@ -9,7 +9,7 @@ import (
 // Parse reads an expression and nothing else.
 func Parse(text string) (*Expr, error) {
 	if len(text) > MaxText {
-		return nil, fmt.Errorf("an expression of %d bytes, and at most %d are read", len(text), MaxText)
+		return nil, fmt.Errorf("an expression of %d bytes, but the limit is %d", len(text), MaxText)
 	}
 	p := &parser{text: text}
 	p.next()
@@ -43,7 +43,7 @@ type parser struct {
 
 func (p *parser) fail(format string, args ...any) *Expr {
 	if p.err == nil {
-		p.err = fmt.Errorf("it is no arithmetic of numbers: "+format, args...)
+		p.err = fmt.Errorf("it is not arithmetic of numbers: "+format, args...)
 	}
 	p.kind, p.token = end, "" // nothing more is read
 	p.at = len(p.text)

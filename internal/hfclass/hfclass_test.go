@@ -105,17 +105,17 @@ func shownWhole(v any) string {
 
 func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ family, config, want string }{
-		{"llama", `{"rms_norm_eps": null}`, "rms_norm_eps = null, which LlamaConfig of transformers refuses"},
+		{"llama", `{"rms_norm_eps": null}`, "rms_norm_eps = null, which LlamaConfig of transformers rejects"},
 		{"llama", `{"hidden_size": "64"}`, `hidden_size = "64", and LlamaConfig of transformers takes a whole number`},
 		{"llama", `{"hidden_size": 64.5}`, "takes a whole number"},
 		{"llama", `{"attention_bias": 1}`, "takes true or false"},
-		{"llama", `{"rms_norm_eps": 1e400}`, "no finite number"},
+		{"llama", `{"rms_norm_eps": 1e400}`, "not a finite number"},
 		{"llama", `{"num_attention_heads": 4, "num_key_value_heads": 3}`, "expected a multiple"},
 		{"llama", `{"num_attention_heads": 0, "num_key_value_heads": 1}`, "lacks head_dim"},
 		{"mistral", `{"sliding_window": 0}`, "above 0, or null for none"},
 		{"gemma2", `{"attn_logit_softcapping": 0.0}`, "above 0, or null for none"},
-		{"gemma2", `{"sliding_window": null}`, "refuses"},
-		{"qwen2", `{"head_dim": null}`, "refuses"},
+		{"gemma2", `{"sliding_window": null}`, "rejects"},
+		{"qwen2", `{"head_dim": null}`, "rejects"},
 		{"llama", `{"is_causal": false}`, "is_causal = false, which no model here computes"},
 		{"llama", `{"quantization_config": {"bits": 4}}`, "quantization_config"},
 		{"llama", `{"rope_theta": null}`, "rope_theta = null; expected a number"},

@@ -34,7 +34,7 @@ func Read(family string, config map[string]any) (map[string]any, error) {
 		case !said && k.Missing != nil, v == nil && (k.HasNull || !said):
 			derived = append(derived, name)
 		case v == nil:
-			return nil, fmt.Errorf("config.json says %s = null, which %s of transformers refuses", name, c.Name)
+			return nil, fmt.Errorf("config.json says %s = null, which %s of transformers rejects", name, c.Name)
 		default:
 			v, err := c.value(name, k, v)
 			if err != nil {
@@ -86,7 +86,7 @@ func (c *class) value(name string, k key, v any) (any, error) {
 	if n, ok := v.(json.Number); ok {
 		x, err := n.Float64()
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("config.json says %s = %s, which is no finite number", name, shown(v))
+			return nil, fmt.Errorf("config.json says %s = %s, which is not a finite number", name, shown(v))
 		}
 		if k.Null == ruleOff && x <= 0 {
 			return nil, fmt.Errorf("config.json says %s = %s; expected a number above 0, or null for none", name, shown(v))

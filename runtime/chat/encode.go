@@ -32,7 +32,7 @@ func (t *Template) text(c Conversation, n int, prompt bool) (jinja.Rendered, err
 	r, err := t.page.Render(vars, t.now)
 	var bad *jinja.Error
 	if errors.As(err, &bad) && bad.Raised {
-		return r, fmt.Errorf("the chat template refuses it: %s", bad.Msg)
+		return r, fmt.Errorf("the chat template rejects it: %s", bad.Msg)
 	}
 	if err != nil {
 		return r, fmt.Errorf("the chat template: %w", err)
@@ -86,7 +86,7 @@ func behind(spans [][2]int, from int) (out [][2]int) {
 // it, with what an answer begins with.
 func (t *Template) before(c Conversation, n int, whole string) (int, error) {
 	if n == 0 {
-		return 0, errors.New("it begins with a message of the assistant, so that nothing tells what of its text that is; a template with {% generation %} does")
+		return 0, errors.New("it begins with an assistant message, whose part of the text cannot be determined; use a template with {% generation %}")
 	}
 	head, err := t.text(c, n, true)
 	if err != nil {
@@ -133,7 +133,7 @@ func (t *Template) apart(n int, head, whole string) error {
 	for at < min(len(head), len(whole)) && head[at] == whole[at] {
 		at++
 	}
-	return fmt.Errorf("the text of its first %d messages is not how the text of all begins: %q there, %q here; "+
+	return fmt.Errorf("the rendering of its first %d messages is no prefix of the rendering of all: %q instead of %q; "+
 		"so the template does not tell which tokens are the assistant's, unless it has {%% generation %%} around them",
 		n, clip(head[at:]), clip(whole[at:]))
 }

@@ -67,11 +67,11 @@ func Parse(raw []byte, columns Columns) (c Conversation, err error) {
 func object(raw []byte) (*jinja.Dict, error) {
 	v, err := jinja.FromJSON(raw)
 	if err != nil {
-		return nil, fmt.Errorf("it is no JSON object: %w", err)
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	d, ok := v.(*jinja.Dict)
 	if !ok {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	return d, nil
 }
@@ -94,13 +94,13 @@ func (c *Conversation) variables(d *jinja.Dict) error {
 			} else if parsed, err := jinja.FromJSON([]byte(s)); err == nil {
 				v = parsed
 			} else {
-				return fmt.Errorf("its column %q is text that is no JSON: %w", n, err)
+				return fmt.Errorf("its column %q is text but not JSON: %w", n, err)
 			}
 		}
 		if l, list := v.(*jinja.List); list && len(l.Items()) > 0 {
 			c.extra[n] = l
 		} else if v != nil && !list {
-			return fmt.Errorf("its column %q is no list", n)
+			return fmt.Errorf("its column %q is not a list", n)
 		}
 	}
 	v, _ := d.Get("chat_template_kwargs")
@@ -123,18 +123,18 @@ func (c *Conversation) take(v jinja.Value, column string) error {
 	if s, text := v.(string); text && strings.HasPrefix(strings.TrimSpace(s), "[") {
 		parsed, err := jinja.FromJSON([]byte(s))
 		if err != nil {
-			return fmt.Errorf("its column %q is text that is no JSON: %w", column, err)
+			return fmt.Errorf("its column %q is text but not JSON: %w", column, err)
 		}
 		v = parsed
 	}
 	l, ok := v.(*jinja.List)
 	if !ok {
-		return fmt.Errorf("its column %q is no list of messages", column)
+		return fmt.Errorf("its column %q is not a list of messages", column)
 	}
 	for i, x := range l.Items() {
 		m, ok := x.(*jinja.Dict)
 		if !ok {
-			return fmt.Errorf("message %d of its column %q is no object", i, column)
+			return fmt.Errorf("message %d of its column %q is not an object", i, column)
 		}
 		m, err := named(m)
 		if err != nil {
@@ -208,7 +208,7 @@ func instruction(d *jinja.Dict, c *Conversation) error {
 		v, _ := d.Get(n)
 		s, ok := v.(string)
 		if !ok && (v != nil || n != "input") {
-			return fmt.Errorf("its column %q is no text", n)
+			return fmt.Errorf("its column %q is not text", n)
 		}
 		texts[i] = s
 	}

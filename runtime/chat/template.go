@@ -105,7 +105,7 @@ func readObject(path string) (*jinja.Dict, error) {
 	v, err := jinja.FromJSON(raw)
 	d, ok := v.(*jinja.Dict)
 	if err == nil && !ok {
-		err = errors.New("it is no JSON object")
+		err = errors.New("it is not a JSON object")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -166,7 +166,7 @@ func fromConfig(folder string, config *jinja.Dict) (string, error) {
 				}
 			}
 		}
-		return "", fmt.Errorf("%s has several chat templates, and none is called default; name a file of one", filepath.Join(folder, ConfigName))
+		return "", fmt.Errorf("%s has several chat templates, but none is called default; name a file with one", filepath.Join(folder, ConfigName))
 	}
 	return "", missing
 }
@@ -243,5 +243,5 @@ func Date(s string) (time.Time, error) {
 			return now, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no date such as 2026-07-26", s)
+	return time.Time{}, fmt.Errorf("%q is not a date such as 2026-07-26", s)
 }

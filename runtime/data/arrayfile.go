@@ -67,7 +67,7 @@ type numberRange struct {
 
 // wrong is the error of a number that is none of them, the element of a number.
 func (r numberRange) wrong(v float64, at int64) *Error {
-	e := errorf("element %d is %.0f, and the model takes numbers from 0 to %d for the field `%s`", at, v, r.below-1, r.name)
+	e := errorf("element %d is %.0f, but the model needs numbers from 0 to %d for the field `%s`", at, v, r.below-1, r.name)
 	switch {
 	case v >= float64(r.below):
 		e.Hint = "a larger axis of the model, such as the vocabulary, has more"
@@ -90,7 +90,7 @@ func npyArray(f textFile) (*arrayFile, error) {
 	a, err := readNPY(head, size)
 	if err != nil {
 		_ = file.Close()
-		return nil, &Error{Path: f.name, Msg: err.Error(), Hint: "arrays are in .npy files or in safetensors"}
+		return nil, &Error{Path: f.name, Msg: err.Error(), Hint: "arrays come from .npy or safetensors files"}
 	}
 	if a.foreign() {
 		ordered, err := a.spool(file)
@@ -155,11 +155,11 @@ func newArray(name string, file arraySource, kind string, shape []int64, offset 
 	var err *Error
 	switch a.kind, ok = findElement(kind); {
 	case !ok:
-		err = errorf("elements of type %s are not read", kind)
+		err = errorf("elements of type %s are not supported", kind)
 	case len(shape) == 0 || shape[0] == 0:
-		err = errorf("the array has the shape %v, and no rows", shape)
+		err = errorf("the array of shape %v has no rows", shape)
 	case len(shape) > maxRank:
-		err = errorf("the array has %d axes, and %d are read", len(shape), maxRank)
+		err = errorf("the array has %d axes instead of %d", len(shape), maxRank)
 	}
 	for _, n := range shape[min(1, len(shape)):] {
 		if n < 1 || n > math.MaxInt32 || int64(a.row)*n > math.MaxInt32 {
@@ -192,10 +192,10 @@ func (a *arrayFile) field(name string, batch int, scale float64) Field {
 // sizes, and takes the scale if it is for that.
 func (a *arrayFile) fits(f Field, batch int, scale float64) error {
 	if have := a.field(f.Name, batch, 1); fmt.Sprint(have.Shape) != fmt.Sprint(f.Shape) {
-		return fmt.Errorf("the step reads %s, and the array has the shape %v, with its rows first", f, a.shape)
+		return fmt.Errorf("the step reads %s, but the array has the shape %v, with its rows first", f, a.shape)
 	}
 	if f.DType == I32 && !a.kind.whole {
-		return fmt.Errorf("the step reads %s, and the array has %s, which are no whole numbers", f, a.kind.name)
+		return fmt.Errorf("the step reads %s, but the array has %s, which are not integers", f, a.kind.name)
 	}
 	if f.DType == F32 && a.kind.whole {
 		a.scale = scale
@@ -207,7 +207,7 @@ func (a *arrayFile) fits(f Field, batch int, scale float64) error {
 func (a *arrayFile) readAt(raw []byte, at int64) error {
 	if got, err := a.file.ReadAt(raw, a.offset+at); got < len(raw) {
 		if errors.Is(err, io.EOF) {
-			err = errors.New("the file has become shorter since it was opened")
+			err = errors.New("the file was truncated since it was opened")
 		}
 		return &Error{Path: a.name, Msg: "cannot read", Err: cause(err)}
 	}

@@ -25,7 +25,7 @@ const fileKey = "_file"
 //	x_file   of the field x: a .npy file, or "file.safetensors:name"; may have ${NAME}
 //	x_below  numbers of the field x, i32, have to be below it
 //	x_least  and not below it
-//	scale    the number that whole numbers of a field f32 are multiplied by, 1
+//	scale    the factor for integers of an f32 field, 1
 //	valid    share held out, 0.05; absent, it yields to few rows
 //	shuffle  true, or false for the order of the rows
 //	seed     of the shuffle, else the run's
@@ -196,7 +196,7 @@ func openArray(path string, vars []Option) (*arrayFile, error) {
 		return nil, err
 	}
 	if len(files) != 1 {
-		return nil, &Error{Path: path, Msg: fmt.Sprintf("an array is in one file, and %d match", len(files))}
+		return nil, &Error{Path: path, Msg: fmt.Sprintf("an array needs one file, but %d match", len(files))}
 	}
 	if filepath.Ext(files[0].path) == ".safetensors" {
 		return tensorFile(files[0], tensor)

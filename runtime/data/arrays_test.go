@@ -168,7 +168,7 @@ func TestArrayErrors(t *testing.T) {
 		{`no file for the field "x"`, x, nil},
 		{"2 match", x, []Option{{"x_file", dir + "/{x,few}.npy"}}},
 		{"has the shape [4 2]", []Field{{"x", F32, []int{2, 3}}}, []Option{{"x_file", dir + "/x.npy"}}},
-		{"no whole numbers", []Field{{"x", I32, []int{2, 2}}}, []Option{{"x_file", dir + "/x.npy"}}},
+		{"not integers", []Field{{"x", I32, []int{2, 2}}}, []Option{{"x_file", dir + "/x.npy"}}},
 		{"has 4 rows", nil, []Option{{"x_file", dir + "/few.npy"}, {"y_file", dir + "/x.npy"}}},
 		{"no rows", nil, []Option{{"x_file", dir + "/none.npy"}}},
 		{"needs", nil, []Option{{"x_file", dir + "/short.npy"}}},

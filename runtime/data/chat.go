@@ -93,7 +93,7 @@ func readChatOptions(opts []Option, b Batch, pairs bool) (c chatOptions, err err
 	case len(c.files) == 0:
 		return c, errorf("no files are given")
 	case c.vocab > 0 && c.pad >= c.vocab:
-		return c, errorf("pad = %d, and the vocabulary has %d", c.pad, c.vocab)
+		return c, errorf("pad = %d, but the vocabulary has %d", c.pad, c.vocab)
 	}
 	for _, f := range b.Fields { // pairs have no field tokens
 		if c.window == 0 && len(f.Shape) == 2 {
@@ -178,7 +178,7 @@ func (r *chatRows) open(o chatOptions, b Batch) (files []textFile, id string, er
 			}
 			s, err = spooledChat(f, o, page)
 		} else if s, err = openStore(f, "auto", o.vocab); err == nil && !s.number.marked {
-			err = &Error{Path: f.name, Msg: "it has no conversations", Hint: "they are in files of JSON lines and parquet, and in what ptc data prepare --chat makes of these"}
+			err = &Error{Path: f.name, Msg: "it has no conversations", Hint: "conversations come from JSON lines, parquet, and the output of ptc data prepare --chat"}
 		}
 		if err != nil {
 			return nil, "", err
@@ -189,8 +189,8 @@ func (r *chatRows) open(o chatOptions, b Batch) (files []textFile, id string, er
 			return nil, "", err
 		}
 		if o.pairs != s.pairs {
-			return nil, "", &Error{Path: f.name, Msg: "of preferences every record is two answers, and of conversations one",
-				Hint: "data.preferences reads what --pairs prepares, and data.chat what --chat does"}
+			return nil, "", &Error{Path: f.name, Msg: "a record of preferences has two answers, a record of conversations one",
+				Hint: "use data.preferences for --pairs, and data.chat for --chat"}
 		}
 		r.stores, r.list = append(r.stores, s), append(r.list, list...)
 	}
@@ -230,7 +230,7 @@ func findTemplate(o chatOptions, now time.Time, folders []string) (*chat.Templat
 			continue
 		}
 		if err == nil && o.hash != "" && tok.Hash() != o.hash {
-			err = fmt.Errorf("this is another tokenizer (%.12s) than the plan was compiled with (%.12s)", tok.Hash(), o.hash)
+			err = fmt.Errorf("the plan was compiled with another tokenizer: this is %.12s, the plan's is %.12s", tok.Hash(), o.hash)
 		}
 		if err != nil {
 			return nil, &Error{Path: path, Msg: "the tokenizer cannot be used", Err: cause(err)}
@@ -244,7 +244,7 @@ func findTemplate(o chatOptions, now time.Time, folders []string) (*chat.Templat
 		}
 		return page, nil
 	}
-	return nil, &Error{Path: o.tokenizer, Msg: "there is no such file of a tokenizer", Hint: "it is looked for from the current directory and next to the plan"}
+	return nil, &Error{Path: o.tokenizer, Msg: "the tokenizer file does not exist", Hint: "ptc looks for it in the current directory and next to the plan"}
 }
 
 // spooledChat makes tokens of a file of records, in a temporary file.
@@ -289,7 +289,7 @@ func EncodeRecord(page *chat.Template, raw []byte, columns chat.Columns, pairs b
 			return nil, err
 		}
 		if len(e.Tokens) == 0 {
-			return nil, errors.New("the chat template makes no text of it")
+			return nil, errors.New("the chat template cannot render it")
 		}
 		out = append(out, Mark(e)...)
 	}
@@ -351,12 +351,12 @@ func (r *chatRows) describe(kind string, files int) (string, error) {
 		}
 	}
 	if targets == 0 {
-		return "", errorf("no token of %d conversations is a target: none has a message of the assistant", len(r.list))
+		return "", errorf("no token of %d conversations is a target: none has an assistant message", len(r.list))
 	}
 	about := fmt.Sprintf("%s: %d files, %s, %s of which %.3g%% are targets, %d windows of %d tokens", kind, files,
 		units.Plural(len(r.list), "conversation"), units.Count(tokens, "token"), 100*float64(targets)/float64(tokens), r.count(), r.window)
 	if r.long > 0 {
-		about += fmt.Sprintf(", %d conversations are longer and are cut", r.long)
+		about += fmt.Sprintf(", %d longer conversations are truncated", r.long)
 		if r.left {
 			about += " at the beginning"
 		}

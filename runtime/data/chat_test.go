@@ -92,7 +92,7 @@ func chatWindows(t *testing.T, side string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Examples() != 31 || !strings.Contains(s.Describe(), "31 conversations") || !strings.Contains(s.Describe(), "are cut") || strings.Contains(s.Describe(), "at the beginning") != (side == "left") {
+	if s.Examples() != 31 || !strings.Contains(s.Describe(), "31 conversations") || !strings.Contains(s.Describe(), "are truncated") || strings.Contains(s.Describe(), "at the beginning") != (side == "left") {
 		t.Errorf("%d examples: %s", s.Examples(), s.Describe())
 	}
 	for n, e := range want {
@@ -219,14 +219,14 @@ func TestChatErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"text":"x"}`:                   `line 1: it is no conversation`,
 		`{"messages":[]}`:                "line 1: it has no messages",
-		`{"messages":"x"}`:               `its column "messages" is no list of messages`,
+		`{"messages":"x"}`:               `its column "messages" is not a list of messages`,
 		`{"messages":[{"content":"x"}]}`: `message 0 of its column "messages": it has no "role"`,
-		`{"messages":[3]}`:               `message 0 of its column "messages" is no object`,
-		"{\"prompt\":\"x\",\"completion\":\"y\"}\n{\"prompt\":3,\"completion\":\"y\"}": `line 2: its column "prompt" is no list of messages`,
-		`{"instruction":"x","output":3}`:                                               `its column "output" is no text`,
+		`{"messages":[3]}`:               `message 0 of its column "messages" is not an object`,
+		"{\"prompt\":\"x\",\"completion\":\"y\"}\n{\"prompt\":3,\"completion\":\"y\"}": `line 2: its column "prompt" is not a list of messages`,
+		`{"instruction":"x","output":3}`:                                               `its column "output" is not text`,
 		`{"messages":[{"role":"user"}]}`:                                               "the chat template: line",
 		`{"messages":[{"role":"user","content":"x"}]}`:                                 "no token of 1 conversations is a target",
-		`not JSON`: "line 1: it is no JSON object",
+		`not JSON`: "line 1: it is not a JSON object",
 	} {
 		dir := writeFiles(t, map[string][]byte{"a.jsonl": []byte(text + "\n")})
 		_, err := Open("chat", []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}}, Batch{Size: 1, Window: 9})
@@ -242,11 +242,11 @@ func TestChatErrors(t *testing.T) {
 	talk := writeFiles(t, map[string][]byte{"b.jsonl": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}` + "\n")})
 	for want, opts := range map[string][]Option{
 		"need a tokenizer":        {{"files", dir + "/a.jsonl"}},
-		"no such file":            {{"files", dir + "/a.jsonl"}, {"tokenizer", dir + "/none"}},
+		"does not exist":          {{"files", dir + "/a.jsonl"}, {"tokenizer", dir + "/none"}},
 		"has no chat template":    {{"files", dir + "/a.jsonl"}, {"tokenizer", "../tokenizer/testdata/gpt2.json"}},
 		"it has no conversations": {{"files", dir + "/a.bin"}, {"tokenizer", chatTok}},
 		"name a date":             {{"files", talk + "/b.jsonl"}, {"tokenizer", chatTok}, {"template", page}},
-		"is no date":              {{"files", talk + "/b.jsonl"}, {"tokenizer", chatTok}, {"date", "soon"}},
+		"is not a date":           {{"files", talk + "/b.jsonl"}, {"tokenizer", chatTok}, {"date", "soon"}},
 	} {
 		_, err := Open("chat", opts, Batch{Size: 1, Window: 9})
 		if err == nil || !strings.Contains(err.Error(), want) {

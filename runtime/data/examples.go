@@ -99,10 +99,10 @@ func (e *examples) HeldOut(number func(row int) int64, dst []View) error {
 // At is Sequence's.
 func (e *examples) At(numbers []int64, dst []View) error {
 	if len(numbers) != e.batch {
-		return asError(e.kind, errorf("%d numbers of examples for a batch of %d", len(numbers), e.batch))
+		return asError(e.kind, errorf("%d example numbers for a batch of %d", len(numbers), e.batch))
 	}
 	if n := e.train.count(); len(numbers) > 0 && (slices.Min(numbers) < 0 || slices.Max(numbers) >= n) {
-		return asError(e.kind, errorf("examples from %d to %d are asked for, and there are %d", slices.Min(numbers), slices.Max(numbers), n))
+		return asError(e.kind, errorf("examples from %d to %d are requested, but there are %d", slices.Min(numbers), slices.Max(numbers), n))
 	}
 	return e.each(dst, e.train, func(row int) int64 { return numbers[row] })
 }

@@ -24,8 +24,8 @@ type textFile struct {
 	path string // to open it
 	name string // for errors: the path, or where that has values of variables, the pattern and rel
 	rel  string // slash path below the glob's base: the same on every machine
-	rank uint64 // hash of rel: where order must not follow the alphabet
-	size int64  // bytes to take of it
+	rank uint64 // hash of rel, for an order that is not alphabetical
+	size int64  // bytes to read of it
 	text []byte
 	hash [sha256.Size]byte // of text
 }
@@ -37,7 +37,7 @@ type File struct {
 	Size int64
 }
 
-// List gives the regular files that the patterns match, in the order of a
+// List returns the regular files that the patterns match, in the order of a
 // source that has them.
 func List(patterns []string) ([]File, error) {
 	found, err := findFiles(patterns, nil, nil)
@@ -88,7 +88,7 @@ func findFiles(globs, excludes []string, vars []Option) ([]textFile, error) {
 	return files, nil
 }
 
-// Files are the paths of what patterns match, in the order in which a source takes them.
+// Files returns the paths that match the patterns, in the order in which a source reads them.
 // The error is an *Error.
 func Files(globs, excludes []string, vars []Option) ([]string, error) {
 	files, err := findFiles(globs, excludes, vars)
@@ -157,7 +157,7 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 	return files, nil
 }
 
-// matchObjects does it for a pattern of objects in a store.
+// matchObjects does the same for a pattern of objects in a store.
 func matchObjects(glob, expanded string, excludes []string) (files []textFile, err error) {
 	found, err := storage.List(expanded)
 	if err != nil {
@@ -178,8 +178,8 @@ func matchObjects(glob, expanded string, excludes []string) (files []textFile, e
 }
 
 // limitFiles keeps files up to limit bytes in the order of their hashes, which
-// samples a tree evenly where its first files would all be of one folder. The
-// last one is cut. The order of what remains does not change.
+// samples a tree evenly, whereas its first files would all be in one folder. The
+// last one is truncated. The order of the others does not change.
 func limitFiles(files []textFile, limit int64) (kept []textFile, total int64) {
 	for _, f := range files {
 		total += f.size

@@ -34,7 +34,7 @@ func (a *array) spool(file io.ReaderAt) (*os.File, error) {
 		rows, inner = rows*inner, 1
 	}
 	if inner > maxOrderedRow/width {
-		return nil, fmt.Errorf("the array is in Fortran's order, and its rows have more than %s; write it with np.ascontiguousarray", units.Bytes(maxOrderedRow))
+		return nil, fmt.Errorf("the array is in Fortran order, and its rows have more than %s; write it with np.ascontiguousarray", units.Bytes(maxOrderedRow))
 	}
 	return toSpool(func(w *bufio.Writer) error {
 		if rows == 0 || inner == 0 {

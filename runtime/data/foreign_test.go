@@ -143,8 +143,8 @@ func TestUncertainTokens(t *testing.T) {
 		{"raw.bin", "auto", u16, 65536, ""},
 		{"raw.bin", "auto", u16, 65537, "give dtype = u32"},
 		{"raw.bin", "u16", u16, 65537, ""},
-		{"llmc.bin", "auto", llmc, 0, "version 2, and version 1"},
-		{"short.bin", "auto", llmc[:100], 0, "begins as a file of llm.c"},
+		{"llmc.bin", "auto", llmc, 0, "version 2, but only version 1"},
+		{"short.bin", "auto", llmc[:100], 0, "looks like an llm.c file"},
 		{"wiki_text_document.bin", "auto", u16, 0, "its index .idx is not next to it"},
 		{"wiki_text_document.bin", "u16", u16, 0, ""},
 	} {
@@ -165,7 +165,7 @@ func TestLostIndex(t *testing.T) {
 	a := put(t, dir, "a.bin", []byte{1, 0, 2, 0})
 	put(t, dir, "a.idx", megatronIndexFile(8, 2, 2))
 	b := put(t, dir, "b.bin", []byte{3, 0, 4, 0})
-	if _, _, err := ReadTokens([]string{a, b}, "auto", 0, 4); err == nil || !strings.Contains(err.Error(), "b.bin: its index .idx is not next to it, and that of "+a) {
+	if _, _, err := ReadTokens([]string{a, b}, "auto", 0, 4); err == nil || !strings.Contains(err.Error(), "b.bin: its index .idx is not next to it, but that of "+a) {
 		t.Error(err)
 	}
 	if ids, _, err := ReadTokens([]string{a, b}, "u16", 0, 4); err != nil || fmt.Sprint(ids) != "[1 2 3 4]" {
@@ -204,8 +204,8 @@ func TestArrayNumbers(t *testing.T) {
 	dir := t.TempDir()
 	x := put(t, dir, "x.npy", orderedFile("|i1", "False", "(2, 2)", []byte{0, 1, 0xff, 4}))
 	for _, c := range []struct{ least, below, want string }{
-		{"", "5", ""}, {"-1", "5", ""}, {"", "4", "element 3 is 4, and the model takes numbers from 0 to 3 for the field `x`"},
-		{"0", "5", "element 2 is -1, and the model takes numbers from 0 to 4 for the field `x` (`masked = true`"}, {"", "", ""},
+		{"", "5", ""}, {"-1", "5", ""}, {"", "4", "element 3 is 4, but the model needs numbers from 0 to 3 for the field `x`"},
+		{"0", "5", "element 2 is -1, but the model needs numbers from 0 to 4 for the field `x` (`masked = true`"}, {"", "", ""},
 	} {
 		opts := []Option{{"x_file", x}, {"valid", "0"}, {"shuffle", "false"}}
 		if c.least != "" {

@@ -82,11 +82,11 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string, vocab int)
 	case isLLMC(head):
 		return s, s.llmc(head, size)
 	case dtype == "auto" && likeLLMC(head, size):
-		return s, &Error{Path: s.name, Msg: fmt.Sprintf("it begins as a file of llm.c, with the magic number %d, and %d and %d are known", binary.LittleEndian.Uint32(head), llmcGPT2, llmcLlama3),
+		return s, &Error{Path: s.name, Msg: fmt.Sprintf("it looks like an llm.c file with the magic number %d, but only %d and %d are supported", binary.LittleEndian.Uint32(head), llmcGPT2, llmcLlama3),
 			Hint: "write it with llm.c's dev/data, or give dtype where it has numbers and nothing else"}
 	case dtype == "auto" && megatronName(f.path):
-		return s, &Error{Path: s.name, Msg: "it has the name of a file of Megatron's, and its index .idx is not next to it",
-			Hint: "put the index there, or give dtype where it has numbers and nothing else"}
+		return s, &Error{Path: s.name, Msg: "it is named like a Megatron file, but its index .idx is not next to it",
+			Hint: "put the index there, or give dtype if the file has only numbers"}
 	}
 	return s, s.raw(f, size, dtype)
 }
@@ -99,8 +99,8 @@ func lostIndex(stores []*store) error {
 	if indexed < 0 || guessed < 0 {
 		return nil
 	}
-	return &Error{Path: stores[guessed].name, Msg: "its index .idx is not next to it, and that of " + stores[indexed].name + " is",
-		Hint: "put the index there, or give dtype where it has numbers and nothing else"}
+	return &Error{Path: stores[guessed].name, Msg: "its index .idx is not next to it, but that of " + stores[indexed].name + " is",
+		Hint: "put the index there, or give dtype if the file has only numbers"}
 }
 
 // megatronName is whether Megatron's preparation calls its files so: it puts what was read and what
@@ -128,8 +128,8 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 			dtype, s.tokenizer = m.DType, "sha256:"+m.Tokenizer
 			conversations, s.pairs = m.Format == ConversationFormat, m.Pairs
 		} else if s.vocab > 1<<16 {
-			return &Error{Path: s.name, Msg: fmt.Sprintf("nothing says what its numbers are, and u16, which is then taken, has no token above 65535, while the vocabulary has %d", s.vocab),
-				Hint: "give dtype = u32, or dtype = u16 where it is that"}
+			return &Error{Path: s.name, Msg: fmt.Sprintf("its dtype is not given, and u16, the default, has no token above 65535, but the vocabulary has %d", s.vocab),
+				Hint: "give dtype = u32, or dtype = u16 if it is that"}
 		} else {
 			s.guessed = true
 		}
@@ -139,7 +139,7 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 		s.number = marked
 	}
 	if size%int64(s.number.bytes) != 0 {
-		e := errorf("the file has %s, which is no whole number of tokens of %s", units.Bytes(size), dtype)
+		e := errorf("the file has %s, which is not a whole number of tokens of %s", units.Bytes(size), dtype)
 		e.Path, e.Hint = s.name, "give dtype, or leave the file out"
 		return e
 	}
@@ -173,7 +173,7 @@ func (s *store) widerThan(dtype string, size int64) error {
 	default:
 		return nil
 	}
-	return &Error{Path: s.name, Msg: fmt.Sprintf("nothing says what its numbers are, and of %s, which is then taken, all but every %s are 0: it looks like %s", dtype, map[string]string{"u32": "second one", "u64": "fourth one"}[wide], wide),
+	return &Error{Path: s.name, Msg: fmt.Sprintf("its dtype is not given, and as %s, the default, only every %s number is not 0: it looks like %s", dtype, map[string]string{"u32": "second one", "u64": "fourth one"}[wide], wide),
 		Hint: "give dtype = " + wide + ", or dtype = " + dtype + " where it is that"}
 }
 
@@ -212,13 +212,13 @@ func (s *store) llmc(head []byte, size int64) error {
 		want = 7
 	}
 	if version := binary.LittleEndian.Uint32(head[4:]); version != want || len(head) < llmcHeader {
-		e := errorf("it begins as a file of llm.c, of version %d, and version %d with a header of %d bytes is read", version, want, llmcHeader)
+		e := errorf("it looks like an llm.c file of version %d, but only version %d with a header of %d bytes is supported", version, want, llmcHeader)
 		e.Path, e.Hint = s.name, "write it with llm.c's dev/data, or without a header"
 		return e
 	}
 	s.offset, s.n = llmcHeader, int64(binary.LittleEndian.Uint32(head[8:]))
 	if bytes := s.offset + s.n*int64(s.number.bytes); bytes != size {
-		e := errorf("the header says %s, which are %s, and the file has %s", units.Count(s.n, "token"), units.Bytes(bytes), units.Bytes(size))
+		e := errorf("the header says %s, which are %s, but the file has %s", units.Count(s.n, "token"), units.Bytes(bytes), units.Bytes(size))
 		e.Path = s.name
 		return e
 	}
@@ -233,7 +233,7 @@ func (s *store) npy(head []byte, size int64) error {
 	}
 	var ok bool
 	if s.number, ok = findNumber(a.dtype); !ok || len(a.shape) != 1 {
-		e := errorf("the array has the type %s and the shape %v, and tokens are whole numbers along one axis", a.dtype, a.shape)
+		e := errorf("the array has the type %s and the shape %v, but tokens are integers along one axis", a.dtype, a.shape)
 		e.Path = s.name
 		return e
 	}

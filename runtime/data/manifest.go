@@ -74,14 +74,14 @@ func parseManifest(raw []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("it is not in JSON: %w", err)
 	}
 	if m.Format != ManifestFormat && m.Format != ConversationFormat {
-		return nil, fmt.Errorf("its format is %q, and %q and %q are known", m.Format, ManifestFormat, ConversationFormat)
+		return nil, fmt.Errorf("its format is %q, but must be %q or %q", m.Format, ManifestFormat, ConversationFormat)
 	}
 	if m.DType != "u16" && m.DType != "u32" {
-		return nil, fmt.Errorf("its dtype is %q, and u16 and u32 are known", m.DType)
+		return nil, fmt.Errorf("its dtype is %q, but must be u16 or u32", m.DType)
 	}
 	for _, n := range append([]string{m.TokenizerFile}, m.TemplateFiles...) {
 		if n != "" && n != filepath.Base(n) {
-			return nil, fmt.Errorf("it names the file %q, which is no name of a file", n)
+			return nil, fmt.Errorf("it names the file %q, which is not a file name", n)
 		}
 	}
 	return m, nil

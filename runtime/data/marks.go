@@ -79,7 +79,7 @@ func ReadConversations(patterns []string, from, count int64) (out []Conversation
 	for i, f := range leaveOutCompanions(files) {
 		s, err := openStore(f, "auto", 0)
 		if err == nil && !s.number.marked {
-			err = &Error{Path: f.name, Msg: "it has no conversations", Hint: "ptc data prepare --chat makes them of JSON lines and parquet"}
+			err = &Error{Path: f.name, Msg: "it has no conversations", Hint: "make them with ptc data prepare --chat from JSON lines or parquet"}
 		}
 		if err != nil {
 			return nil, 0, asError("chat", err)
@@ -104,7 +104,7 @@ func ReadConversations(patterns []string, from, count int64) (out []Conversation
 		}
 	}
 	if from > total {
-		return nil, total, asError("chat", errorf("there are %d conversations, and the first to show is %d", total, from))
+		return nil, total, asError("chat", errorf("there are %d conversations, but the first to show is %d", total, from))
 	}
 	return out, total, nil
 }

@@ -47,12 +47,12 @@ func (s *store) megatronIndex(raw []byte, size int64) error {
 	}
 	var ok bool
 	if s.number, ok = findNumber(megatronNumbers[head[8]]); !ok {
-		return fmt.Errorf("its elements have type %d, which is no whole number", head[8])
+		return fmt.Errorf("its elements have type %d, which is not an integer", head[8])
 	}
 	sequences, bounds := binary.LittleEndian.Uint64(head[9:]), binary.LittleEndian.Uint64(head[17:])
 	body := uint64(len(raw) - megatronHead)
 	if sequences > body/12 || bounds > body/8 || sequences*12+bounds*8 > body {
-		return fmt.Errorf("it is cut short: %d sequences and %d bounds of documents do not fit %d bytes", sequences, bounds, body)
+		return fmt.Errorf("it is truncated: %d sequences and %d document bounds do not fit in %d bytes", sequences, bounds, body)
 	}
 	lengths := raw[megatronHead:]
 	pointers := lengths[4*sequences:]
@@ -68,7 +68,7 @@ func (s *store) megatronIndex(raw []byte, size int64) error {
 	}
 	s.n = starts[sequences]
 	if want := s.n * int64(s.number.bytes); want != size {
-		return fmt.Errorf("it says %s, which are %s, and the file has %s", units.Count(s.n, "token"), units.Bytes(want), units.Bytes(size))
+		return fmt.Errorf("it says %s, which are %s, but the file has %s", units.Count(s.n, "token"), units.Bytes(want), units.Bytes(size))
 	}
 	last := int64(0)
 	for i := range bounds {

@@ -14,23 +14,23 @@ import (
 func init() { Register("mix", openMix) }
 
 // mixBlock is the number of examples in which every source has exactly its share:
-// weights in hundredths of a percent are what they say.
+// weights are exact to hundredths of a percent.
 const mixBlock = 10000
 
 // maxMix bounds the sources of a mixture.
 const maxMix = 64
 
-// mix is examples of several sources with the same fields. Of each block of
-// mixBlock examples, source k has n_k, its weight; a permutation of the block by
-// the seed says where. Place p of the permuted block is example
+// mix combines examples of several sources with the same fields. In each block of
+// mixBlock examples, source k has n_k, its weight; a permutation of the block, by
+// the seed, places them. Place p of the permuted block is example
 //
 //	block·n_k + p − (n_1 + … + n_{k−1})    of the source k with n_1 + … + n_{k−1} ≤ p < n_1 + … + n_k
 //
-// so that which example is where is a function of its number alone, every example
+// so the example at a place is a function of the place alone, every example
 // of a source comes once in each of its epochs, and nothing is counted.
 //
-// What is held out is that of each source, in the proportion of the weights of
-// those that hold anything out, and as much as makes none repeat.
+// Validation uses the held-out examples of each source, in the proportion of the weights of
+// those that hold anything out, as many as fit without repetition.
 //
 // Options: those of source k, from 1, with "k." before the key; k.kind and k.weight
 // are its kind and its weight, of which only the proportion matters. seed is that of
@@ -50,12 +50,12 @@ type mix struct {
 	print   string
 }
 
-// mixed is one source, of which single examples are taken.
+// mixed is one source, read by single examples.
 type mixed struct {
 	Source
 	kind   string
 	weight float64
-	tokens string // the SHA-256 of the tokenizer that its tokens are of; empty where nothing says so
+	tokens string // the SHA-256 of the tokenizer of its tokens; empty if unknown
 	fixed  bool   // an option gives the seed of its order
 }
 
@@ -105,13 +105,13 @@ func openMix(opts []Option, b Batch) (Source, error) {
 func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed uint64) error {
 	w, err := strconv.ParseFloat(weight, 64)
 	if err != nil || !(w > 0) || math.IsInf(w, 0) {
-		return errorf("the weight of source %d is %q, and must be a number above 0", number, weight)
+		return errorf("the weight of source %d is %q, but must be a number above 0", number, weight)
 	}
 	if kind == "mix" {
-		return errorf("source %d is a mixture itself; give all sources to one", number)
+		return errorf("source %d is itself a mixture; use one mixture of all sources", number)
 	}
 	if OneReader(kind) {
-		e := errorf("source %d is a stream, of which examples are read in their order alone", number)
+		e := errorf("source %d is a stream, which can only be read in order", number)
 		e.Hint = "let its program mix"
 		return e
 	}
@@ -128,13 +128,13 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 	}
 	if len(m.sources) > 0 {
 		if want, have := fieldList(m.sources[0].Fields()), fieldList(s.Fields()); want != have {
-			return errorf("source 1 has the fields %s, and source %d %s", want, number, have)
+			return errorf("source 1 has the fields %s, but source %d %s", want, number, have)
 		}
 	}
 	tokens := tokenizerHash(kind, own, b)
 	for i, other := range m.sources {
 		if tokens != "" && other.tokens != "" && tokens != other.tokens {
-			e := errorf("the tokens of source %d are of another tokenizer (%.12s) than those of source %d (%.12s)", number, tokens, i+1, other.tokens)
+			e := errorf("the tokens of source %d come from another tokenizer (%.12s) than those of source %d (%.12s)", number, tokens, i+1, other.tokens)
 			e.Hint = "prepare both with one tokenizer"
 			return e
 		}
@@ -177,14 +177,14 @@ func shares(weights []float64, total int64) (first []int64, err error) {
 	first = make([]int64, len(weights)+1)
 	for k, n := range counts {
 		if n == 0 && weights[k] > 0 {
-			return nil, errorf("the weight of source %d is %.3g of all, and a source has 1 in %d at least", k+1, weights[k]/sum, mixBlock)
+			return nil, errorf("the weight of source %d is %.3g of the sum, but must be at least 1 in %d", k+1, weights[k]/sum, mixBlock)
 		}
 		first[k+1] = first[k] + n
 	}
 	return first, nil
 }
 
-// validation divides what is held out.
+// validation divides the held-out examples.
 func (m *mix) validation() []int64 {
 	sum, most := 0.0, math.Inf(1)
 	for _, s := range m.sources {
@@ -258,7 +258,7 @@ func (m *mix) ValidationBatches() int {
 	return int(max(1, int64(m.held.n)/int64(m.batch)))
 }
 
-// find is the source that has an example, and its number there.
+// find returns the source of an example, and its number there.
 func find(first []int64, place int64) (source int, number int64) {
 	behind, _ := slices.BinarySearch(first, place+1)
 	return behind - 1, place - first[behind-1]

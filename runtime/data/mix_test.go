@@ -110,7 +110,7 @@ func TestMixErrors(t *testing.T) {
 		"weight of source 2 is":   with(5, "1e-9"),
 		"source 2: data.text":     with(6, dir+"/none*"),
 		"no such data source":     with(0, "nowhere"),
-		"mixture itself":          with(0, "mix"),
+		"itself a mixture":        with(0, "mix"),
 		`there is no option "x"`:  mixOf(t, dir, Option{"x", "1"}),
 		"source 1 has the fields": mixOf(t, dir, Option{"2.predict", "last"}),
 	} {

@@ -52,10 +52,10 @@ func readNPY(head []byte, size int64) (a array, err error) {
 		}
 		start, n = 12, int64(binary.LittleEndian.Uint32(head[8:]))
 	} else if major != 1 {
-		return a, fmt.Errorf("version %d of the .npy format is not known", major)
+		return a, fmt.Errorf("version %d of the .npy format is not supported", major)
 	}
 	if a.offset = start + n; a.offset > int64(len(head)) {
-		return a, fmt.Errorf("the header of %d bytes is cut short or longer than %d", n, maxNPYHeader)
+		return a, fmt.Errorf("the header of %d bytes is truncated or longer than %d", n, maxNPYHeader)
 	}
 	text := head[start:a.offset]
 	descr, order, shape := npyDescr.FindSubmatch(text), npyOrder.FindSubmatch(text), npyShape.FindSubmatch(text)
@@ -94,7 +94,7 @@ func readNPY(head []byte, size int64) (a array, err error) {
 	}
 	width := int64(npyWidth(a.dtype))
 	if want := a.offset + elements*width; want > size {
-		return a, fmt.Errorf("the array needs %d bytes, and the file has %d", want, size)
+		return a, fmt.Errorf("the array needs %d bytes, but the file has %d", want, size)
 	}
 	return a, nil
 }

@@ -107,7 +107,7 @@ func (o *options) done() error {
 			slices.Sort(known)
 			e := errorf("there is no option %q", opt.Key)
 			if opt.Key == "" {
-				e = errorf("no positional argument is taken, found %q", opt.Value)
+				e = errorf("unexpected positional argument %q", opt.Value)
 			}
 			e.Hint = "known: " + strings.Join(known, ", ")
 			return e
@@ -152,7 +152,7 @@ func ParseSize(v string) (int64, error) {
 	if n := x * unit; err == nil && n >= 1 && n < math.MaxInt64 {
 		return int64(n), nil
 	}
-	return 0, errorf("%q is no size such as 64MiB", v)
+	return 0, errorf("%q is not a size such as 64MiB", v)
 }
 
 // vocab is how many tokens the model has, by its axis vocab and by the option below; 0 where nothing says.

@@ -2,27 +2,27 @@ package data
 
 import "slices"
 
-// Past is what a run was fed before it goes on.
+// Past records the data that a run has used before it resumes.
 type Past struct {
-	Steps  int64 // that are done
+	Steps  int64 // done so far
 	Phases []Phase
 }
 
-// A run goes on with the first example of each part that it was not fed, whatever the batch
-// and the weights were. As long as the recipe stays, examples are numbered through. With
-// another recipe numbers begin anew, and a part that was there before gives what is left of it:
+// A run resumes with the first unused example of each part, whatever the batch size
+// and the weights were. As long as the recipe stays, examples are numbered consecutively. With
+// another recipe numbering restarts, and an earlier part continues with its unused examples:
 //
 //	block of phase 1, its order  b a a b a a │ a b a …      n = 6 of a block of 10
 //	numbers of a in it           . 5 1 . 0 3 │ 2 . 4        fed: 0 1 3 5
 //	phase 2 takes of a           2 4 6 7 8 …                left = [2 4], next = 6
 
-// seen says which examples of a part were fed: all before next but those left. Nil: none.
+// seen records the used examples of a part: all before next except left. Nil: none.
 type seen struct {
 	left []int64 // ascending
 	next int64
 }
 
-// at is the example of number n among those that were not fed.
+// at returns the n-th unused example.
 func (s *seen) at(n int64) int64 {
 	switch {
 	case s == nil:
@@ -33,7 +33,7 @@ func (s *seen) at(n int64) int64 {
 	return s.next + n - int64(len(s.left))
 }
 
-// after is what was seen after a phase in which the part was the one of number k.
+// after returns the examples seen after a phase in which the part had number k.
 func (s *seen) after(p *Phase, k int) *seen {
 	if !p.mixture() {
 		return s.without(p.Examples, nil)
@@ -54,7 +54,7 @@ func (s *seen) after(p *Phase, k int) *seen {
 	return s.without(block*places, taken)
 }
 
-// without is what was seen after the first done examples, and after those of the next ones
+// without returns the examples seen after the first done ones, and after those of the next ones
 // that are taken.
 func (s *seen) without(done int64, taken []bool) *seen {
 	out := new(seen)
@@ -72,8 +72,8 @@ func (s *seen) without(done int64, taken []bool) *seen {
 	return out
 }
 
-// begun says where examples are counted from: steps are done, and of what is counted
-// examples were fed.
+// begun is the origin of the count: steps are done, and of the counted examples
+// so many were used.
 type begun struct{ steps, examples int64 }
 
 // firstRow is the number of the first example of a step.
@@ -85,7 +85,7 @@ func (b begun) firstRow(step int64, batch int) (int64, error) {
 	return b.examples + (step-b.steps-1)*int64(batch), nil
 }
 
-// joined puts phases of one recipe together.
+// joined merges phases of one recipe.
 func joined(phases []Phase) (out []Phase) {
 	for _, p := range phases {
 		if n := len(out); n > 0 && out[n-1].Same(&p.Recipe) {
@@ -97,7 +97,7 @@ func joined(phases []Phase) (out []Phase) {
 	return out
 }
 
-// Counted is how many examples of the phases at the end are of a recipe: those that were fed since
+// Counted is the number of examples of the last phases with a recipe: those used since
 // it holds.
 func Counted(phases []Phase, r *Recipe) int64 {
 	all := joined(phases)
@@ -107,7 +107,7 @@ func Counted(phases []Phase, r *Recipe) int64 {
 	return 0
 }
 
-// Fed is how many examples of a part were fed in all phases.
+// Fed is the number of examples of a part used in all phases.
 func Fed(phases []Phase, part *Part) (n int64) {
 	for _, p := range joined(phases) {
 		for k := range p.Parts {
@@ -120,20 +120,20 @@ func Fed(phases []Phase, part *Part) (n int64) {
 	return n
 }
 
-// resumed is a source that can go on.
+// resumed is a source that can resume.
 type resumed interface {
 	Fingerprint() string
 	recipe() *Recipe
-	// goOn takes the seeds of the recipe's parts, and what was seen of each.
+	// goOn sets the seeds of the recipe's parts, and the examples seen of each.
 	goOn(r *Recipe, of []*seen, from begun)
 }
 
-// givesSeed reports whether the options of a source have the seed of its order.
+// givesSeed reports whether the options of a source fix the seed of its order.
 func givesSeed(opts []Option) bool {
 	return slices.ContainsFunc(opts, func(o Option) bool { return o.Key == "seed" })
 }
 
-// goOn lets a source begin behind what a run was fed. A seed that an option gives is fixed.
+// goOn makes a source begin after the examples that a run has used. A seed in an option is fixed.
 func (p *Past) goOn(src resumed, fixed bool) {
 	r, phases := src.recipe(), joined(p.Phases)
 	if fixed {
@@ -207,5 +207,5 @@ func (r *Recipe) has(q *Part, known []bool) bool {
 	return false
 }
 
-// seedStep is how far the seeds of the sources of a mixture are apart.
+// seedStep is the distance between the seeds of the sources of a mixture.
 const seedStep = 0x9e3779b97f4a7c15

@@ -182,7 +182,7 @@ func TestDifference(t *testing.T) {
 		{"weights", mix, open("mix", 8, mixed("a.txt=0.5", "b.txt=0.5")), "weights (70% : 30%, now 50% : 50%)"},
 		{"files of one", mix, open("mix", 8, mixed("a.txt=0.7", "*.txt=0.3")), "of source 2: files"},
 		{"windows of both", mix, open("mix", 16, mixed("a.txt=0.7", "b.txt=0.3")), "of source 1, 2: window (8, now 16)"},
-		{"one less", mix, open("mix", 8, mixed("a.txt=1")), "source 2, data.text, is there no more; weights (70% : 30%, now 100%)"},
+		{"one less", mix, open("mix", 8, mixed("a.txt=1")), "source 2, data.text, no longer exists; weights (70% : 30%, now 100%)"},
 		{"another place", mix, open("mix", 8, mixed("b.txt=1", "a.txt=1")), "weights (70% : 30%, now 50% : 50%)"},
 		{"one more", was, mix, "of source 2: data.text, which was not there before; weights (100%, now 70% : 30%)"},
 		{"seed of a mixture", mix, open("mix", 8, append(mixed("a.txt=0.7", "b.txt=0.3"), Option{"seed", "3"})), ""},

@@ -95,7 +95,7 @@ func TestPromptErrors(t *testing.T) {
 	dir := writeFiles(t, map[string][]byte{"a.txt": []byte("text"), "a.jsonl": []byte(`{"ask": 3, "text": "x"}` + "\n")})
 	for want, opts := range map[string][]Option{
 		"needs a tokenizer":            {{"files", dir + "/a.jsonl"}, {"prompt", "ask"}},
-		"no file of JSON lines":        {{"files", dir + "/a.txt"}, {"prompt", "ask"}, {"tokenizer", "bytes"}},
+		"neither JSON lines nor":       {{"files", dir + "/a.txt"}, {"prompt", "ask"}, {"tokenizer", "bytes"}},
 		`no text in the column "ask"`:  {{"files", dir + "/a.jsonl"}, {"prompt", "ask"}, {"tokenizer", "bytes"}},
 		`no text in the column "else"`: {{"files", dir + "/a.jsonl"}, {"prompt", "else"}, {"tokenizer", "bytes"}},
 	} {

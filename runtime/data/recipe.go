@@ -160,7 +160,7 @@ func (r *Recipe) others(old *Recipe) (out []string) {
 		out = append(out, text)
 	}
 	for _, j := range left {
-		out = append(out, fmt.Sprintf("source %d, data.%s, is there no more", j+1, old.Parts[j].Kind))
+		out = append(out, fmt.Sprintf("source %d, data.%s, no longer exists", j+1, old.Parts[j].Kind))
 	}
 	return out
 }

@@ -37,5 +37,5 @@ func Sequential(kind string, opts []Option, b Batch) (Sequence, error) {
 }
 
 func noOrder(kind string) error {
-	return &Error{Kind: kind, Msg: "the examples of this source have no order and no end", Hint: "name files of tokens or of text"}
+	return &Error{Kind: kind, Msg: "examples of this source have no order and no end", Hint: "name token or text files"}
 }

@@ -93,7 +93,7 @@ func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
 	case len(s.files) == 0:
 		return s, errorf("no files are given")
 	case s.prompt != "" && s.tokenizer == "":
-		return s, errorf("prompt = %q needs a tokenizer, as prompts are text", s.prompt)
+		return s, errorf("prompt = %q needs a tokenizer, because prompts are text", s.prompt)
 	}
 	s.window, err = windowOf(s.window, b)
 	return s, err
@@ -115,7 +115,7 @@ func openTokens(opts []Option, b Batch) (Source, error) {
 	}
 	for _, st := range stores {
 		if st.number.marked {
-			return nil, &Error{Path: st.name, Msg: "it has conversations, in which not every token is a target", Hint: "data.chat reads them, and data.preferences pairs"}
+			return nil, &Error{Path: st.name, Msg: "it has conversations, in which not every token is a target", Hint: "use data.chat, or data.preferences for pairs"}
 		}
 	}
 	return s, s.split(files, stores, total, o)
@@ -137,7 +137,7 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 	}
 	for _, f := range files {
 		if o.prompt != "" && !corpus.Structured(f.path) {
-			return nil, nil, 0, &Error{Path: f.name, Msg: "prompts are in records, and this is no file of JSON lines or parquet"}
+			return nil, nil, 0, &Error{Path: f.name, Msg: "prompts need records, but this file is neither JSON lines nor parquet"}
 		}
 		open := func() (*store, error) { return openStore(f, o.dtype, o.vocab) }
 		if needsSpool(f) || tok != nil {
@@ -170,7 +170,7 @@ func openStores(o shardOptions, b Batch) (files []textFile, stores []*store, tot
 // all.
 func ReadTokens(patterns []string, dtype string, from, count int64) (ids []int32, total int64, err error) {
 	if _, ok := findNumber(dtype); !ok && dtype != "auto" {
-		return nil, 0, asError("tokens", errorf("there is no type %q for tokens", dtype))
+		return nil, 0, asError("tokens", errorf("%q is not a type of tokens", dtype))
 	}
 	_, stores, total, err := openStores(shardOptions{files: patterns, dtype: dtype}, Batch{})
 	if err != nil {
@@ -181,7 +181,7 @@ func ReadTokens(patterns []string, dtype string, from, count int64) (ids []int32
 		list = append(list, segment{s, 0, s.n})
 	}
 	if from > total {
-		return nil, total, asError("tokens", errorf("there are %d tokens, and the first to show is %d", total, from))
+		return nil, total, asError("tokens", errorf("there are %d tokens, but the first to show is %d", total, from))
 	}
 	ids = make([]int32, min(count, total-from))
 	if err := joinSegments(list, -1).copyTo(ids, from); err != nil {
@@ -195,7 +195,7 @@ func (s *shards) split(files []textFile, stores []*store, total int64, o shardOp
 	train, valid := splitStores(files, stores, o.valid)
 	if o.valid > 0 && s.cut(valid).count() == 0 {
 		if o.validGiven {
-			return errorf("valid = %g holds out %d tokens, and a window needs %d", o.valid, joinSegments(valid, -1).len(), s.window+1)
+			return errorf("valid = %g holds out %d tokens, but a window needs %d", o.valid, joinSegments(valid, -1).len(), s.window+1)
 		}
 		train, valid = splitStores(files, stores, 0)
 	}

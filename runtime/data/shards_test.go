@@ -315,7 +315,7 @@ func TestTokenizerFile(t *testing.T) {
 	if d := cmp.Diff(want[:(len(want)-1)/4*4], tokens); d != "" {
 		t.Error(d)
 	}
-	if _, err := Open("text", opts, Batch{Size: 1, Window: 4, Vocab: k.Vocab() - 1}); err == nil || !strings.Contains(err.Error(), "and the model's vocabulary") {
+	if _, err := Open("text", opts, Batch{Size: 1, Window: 4, Vocab: k.Vocab() - 1}); err == nil || !strings.Contains(err.Error(), "but the model's vocabulary") {
 		t.Error(err)
 	}
 	opts[2].Value = strings.Repeat("0", 64)
@@ -332,17 +332,17 @@ func TestShardErrors(t *testing.T) {
 	a := encode("u16", ids(1, 100, 200))
 	short := llmcFile(llmcGPT2, 1, "u16", ids(1, 100, 200))
 	for want, files := range map[string]map[string][]byte{
-		"no whole number of tokens":               {"a.bin": a[:99]},
-		"the header says 100":                     {"a.bin": short[:len(short)-2]},
-		"the vocabulary has 200":                  {"a.bin": append(bytes.Clone(a), 200, 0)},
-		"which is no whole number":                {"a.bin": a, "a.idx": megatronIndexFile(7, 4, 50)},
-		"sequence 1 does not begin where":         {"a.bin": a, "a.idx": megatronIndexFile(8, 4, 50, 50)},
-		"it is cut short":                         {"a.bin": a, "a.idx": megatronIndexFile(8, 2, 50, 50)[:60]},
-		"tokens are whole numbers along one axis": {"a.npy": npyFile("<f4", "10,", make([]byte, 40))},
-		"the array needs":                         {"a.npy": npyFile("<u2", "10,", make([]byte, 10))},
-		"its format is \"x\"":                     {"a.bin": a, "manifest.json": []byte(`{"format": "x"}`)},
-		"files have 3 tokens for training":        {"a.bin": a[:6]},
-		"all 1 files are empty":                   {"a.bin": nil},
+		"not a whole number of tokens":       {"a.bin": a[:99]},
+		"the header says 100":                {"a.bin": short[:len(short)-2]},
+		"the vocabulary has 200":             {"a.bin": append(bytes.Clone(a), 200, 0)},
+		"which is not an integer":            {"a.bin": a, "a.idx": megatronIndexFile(7, 4, 50)},
+		"sequence 1 does not begin where":    {"a.bin": a, "a.idx": megatronIndexFile(8, 4, 50, 50)},
+		"it is truncated":                    {"a.bin": a, "a.idx": megatronIndexFile(8, 2, 50, 50)[:60]},
+		"tokens are integers along one axis": {"a.npy": npyFile("<f4", "10,", make([]byte, 40))},
+		"the array needs":                    {"a.npy": npyFile("<u2", "10,", make([]byte, 10))},
+		"its format is \"x\"":                {"a.bin": a, "manifest.json": []byte(`{"format": "x"}`)},
+		"files have 3 tokens for training":   {"a.bin": a[:6]},
+		"all 1 files are empty":              {"a.bin": nil},
 	} {
 		dir := writeFiles(t, files)
 		s, err := Sequential("tokens", []Option{{"files", dir + "/*"}}, Batch{Size: 1, Window: 4, Vocab: 200})

@@ -9,14 +9,14 @@ import (
 	"ptc/internal/dtype"
 )
 
-// Option is one setting of a source, as the plan carries it. A key may repeat
-// where the source says so. The empty key is the positional argument.
+// Option is one setting of a source, as stored in the plan. A key may repeat
+// if the source allows it. The empty key is the positional argument.
 type Option struct{ Key, Value string }
 
 // DType is the element type of a field.
 type DType = dtype.DType
 
-// The element types a source can give.
+// The element types of fields.
 const (
 	I32 = dtype.I32
 	F32 = dtype.F32
@@ -43,27 +43,27 @@ func (f Field) String() string {
 	return b.String()
 }
 
-// Batch says what a step needs. Size and Window are required by sources of
+// Batch describes the batch of a step. Size and Window are required by sources of
 // tokens; 0 leaves Window to the source's option of that name.
 type Batch struct {
 	Size   int     // examples in the global batch
 	Window int     // tokens in an example
 	Vocab  int     // tokens must be below it; 0 leaves it unchecked
 	Seed   uint64  // of the run; a source's `seed` option replaces it
-	Fields []Field // what to fill, in this order; none takes all that the source has
+	Fields []Field // to fill, in this order; if empty, all fields of the source
 
-	// Folder is where the plan is: the file of a tokenizer is looked for there
+	// Folder is the folder of the plan: a tokenizer file is looked for there
 	// too. Empty: nowhere else.
 	Folder string
 
-	// Past is what the run was fed before. Nil: it starts.
+	// Past is the data that the run has used before. Nil: it starts.
 	Past *Past
 
-	// Vars gives values for ${NAME} in paths, before the environment does.
+	// Vars are values of ${NAME} in paths; they precede the environment's.
 	Vars []Option
 }
 
-// View is the part of one global field that a caller wants: the box
+// View is the part of one global field that a caller requests: the box
 // [Lo[i], Hi[i]) on each axis i, row-major into I32 or F32 by the field's dtype.
 // Nil Lo and Hi mean the whole field. A View with neither slice is skipped, for
 // a device that does not read the field.
@@ -73,12 +73,12 @@ type View struct {
 	F32    []float32
 }
 
-// Source gives batches. All methods may be called concurrently.
+// Source provides batches. All methods may be called concurrently.
 type Source interface {
-	// Fields lists what a batch has, in the order that Fill expects views.
+	// Fields lists the fields of a batch, in the order that Fill expects views.
 	Fields() []Field
 
-	// Fill writes what step number step (from 1, or from behind what was fed before) is fed. dst has one View for
+	// Fill writes the batch of a step (from 1, or from the step after the past). dst has one View for
 	// each field. It allocates nothing unless it fails.
 	Fill(step int64, dst []View) error
 
@@ -91,20 +91,20 @@ type Source interface {
 	HeldOut(number func(row int) int64, dst []View) error
 	Held() int64
 
-	// Tokens is the number of training tokens in an epoch, 0 if there is no end.
+	// Tokens is the number of training tokens in an epoch, 0 if it has no end.
 	Tokens() int64
 
-	// Examples is the number of training examples in an epoch, 0 if there is no end. An
-	// epoch of a mixture has as many as its sources have together.
+	// Examples is the number of training examples in an epoch, 0 if it has no end. An
+	// epoch of a mixture has as many as all its sources.
 	Examples() int64
 
-	// Describe says in a line what was opened.
+	// Describe describes the opened source in one line.
 	Describe() string
 
-	// Recipe says which examples come in which order.
+	// Recipe determines the examples and their order.
 	Recipe() Recipe
 
-	// Fingerprint is equal for equal data cut in equal examples, so that a
+	// Fingerprint is equal for equal data split into equal examples, so that a
 	// resumed run can tell that the data has changed. It covers neither the
 	// seed nor the batch size.
 	Fingerprint() string

@@ -219,17 +219,17 @@ func TestSyntheticErrors(t *testing.T) {
 		b    Batch
 		want string
 	}{
-		{nil, Batch{Size: 2, Window: 4}, "no vocab"},
-		{[]Option{{"", "x"}}, Batch{Size: 2, Window: 4, Vocab: 4}, "no positional"},
+		{nil, Batch{Size: 2, Window: 4}, "vocab, the number of tokens, is not given"},
+		{[]Option{{"", "x"}}, Batch{Size: 2, Window: 4, Vocab: 4}, "unexpected positional"},
 		{[]Option{{"vocab", "9"}}, Batch{Size: 2, Window: 4, Vocab: 4}, "vocab = 9"},
 		{[]Option{{"hidden", "1000000"}}, Batch{Size: 2}, "hidden"},
 		{[]Option{{"inputs", "2147483647"}}, Batch{Size: 2}, "weights"},
 		{nil, Batch{Size: 2, Fields: []Field{{"y", F32, []int{2, 1}}}}, "does not read x"},
 		{nil, Batch{Size: 2, Fields: []Field{{"x", F32, []int{3, 1}}}}, "batch of 2"},
-		{nil, Batch{Size: 2, Fields: []Field{{"x", I32, []int{2, 1}}}}, "gives it as f32"},
+		{nil, Batch{Size: 2, Fields: []Field{{"x", I32, []int{2, 1}}}}, "but the source has f32"},
 		{nil, Batch{Size: 2, Fields: []Field{{"x", F32, []int{2, 0}}}}, "without elements"},
 		{nil, Batch{Size: 2, Fields: []Field{{"z", F32, []int{2}}}}, `no field "z"`},
-		{nil, Batch{Size: 2, Vocab: 4, Fields: []Field{{"tokens", I32, []int{2}}}}, "no window"},
+		{nil, Batch{Size: 2, Vocab: 4, Fields: []Field{{"tokens", I32, []int{2}}}}, "window, the number of tokens in an example, is not given"},
 	} {
 		_, err := Open("synthetic", c.opts, c.b)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -13,11 +13,11 @@ import (
 	"ptc/runtime/storage"
 )
 
-// needsSpool says that a file cannot be read at any place: it has records, or is
+// needsSpool reports whether a file cannot be read at any offset: it has records, or is
 // a compressed stream.
 func needsSpool(f textFile) bool { return corpus.Structured(f.path) || corpus.Compressed(f.path) }
 
-// spooled reads a file once, and puts its tokens into a temporary file, which has
+// spooled reads a file once, and writes its tokens to a temporary file, which has
 // no name any more once it is open, so that nothing is left of it whatever
 // happens.
 func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
@@ -47,7 +47,7 @@ func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
 			case d.Tokens != nil:
 				return push(d.Tokens)
 			case tok == nil:
-				return errors.New("it has text, and no tokenizer is given")
+				return errors.New("it has text, but no tokenizer is given")
 			}
 			if err := tok.Encode(d.Text, push); err != nil || tok.Separator() < 0 {
 				return err
@@ -62,10 +62,10 @@ func spooled(f textFile, o shardOptions, tok Tokenizer) (*store, error) {
 	return s, nil
 }
 
-// record pushes the tokens of a prompt, of what follows it, and of what ends both:
-// the separator that the user names, or that of the tokenizer, which a model has to
-// learn. The two texts are turned into tokens apart, so that no token is of both.
-// The first token of a record is no target even without a prompt, as it would be
+// record pushes the tokens of a prompt, of its completion, and of the end of both:
+// the user's separator, or the tokenizer's, which a model has to
+// learn. The two texts are tokenized separately, so that no token spans both.
+// The first token of a record is not a target even without a prompt, because it would be
 // predicted from another record.
 func (s *store) record(d corpus.Document, tok Tokenizer, separator int32, push func([]int32) error) error {
 	from := s.n
@@ -116,13 +116,13 @@ func unpacked(f textFile, dtype string, vocab int) (*store, error) {
 	return s, err
 }
 
-// toSpool gives a temporary file of what fill writes.
+// toSpool returns a temporary file with the output of fill.
 func toSpool(fill func(w *bufio.Writer) error) (*os.File, error) {
 	file, err := os.CreateTemp("", "ptc-tokens-*")
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOOS != "windows" { // where an open file has to keep its name
+	if runtime.GOOS != "windows" { // there an open file must keep its name
 		if err := os.Remove(file.Name()); err != nil {
 			_ = file.Close()
 			return nil, err

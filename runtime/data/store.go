@@ -121,7 +121,7 @@ func (s *store) copyAs(number number, vocab int, dst []int32, pos int64) error {
 		raw := buf[:n*number.bytes]
 		if got, err := s.file.ReadAt(raw, s.offset+pos*int64(number.bytes)); got < len(raw) {
 			if errors.Is(err, io.EOF) {
-				err = errors.New("the file has become shorter since it was opened")
+				err = errors.New("the file was truncated since it was opened")
 			}
 			return &Error{Path: s.name, Msg: "cannot read", Err: cause(err)}
 		}

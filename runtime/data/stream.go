@@ -17,28 +17,28 @@ import (
 
 func init() { Register("stream", openStream) }
 
-// OneReader reports whether data of a kind can be read once: one process of several reads it, for all.
+// OneReader reports whether data of a kind can be read only once: one process of several reads it for all.
 func OneReader(kind string) bool { return kind == "stream" }
 
-// maxHeldStream bounds the bytes of what is held out of a stream, which stay in memory.
+// maxHeldStream bounds the held-out bytes of a stream, which stay in memory.
 const maxHeldStream = 4 << 30
 
-// programs are examples that another program gives, one after the other. They cannot be asked for by
-// their number: steps are read in their order.
+// programs reads examples from another program, one after the other. They have no random access by
+// number: steps are read in order.
 //
 // Options:
 //
 //	from     where they come from: a command line, unix:PATH, tcp:HOST:PORT, fd:N, -
 //	valid    how many examples are held out, 0: the program gives them as the part "valid"
-//	timeout  seconds after which a program that sends nothing is given up, 300
-//	scale    the number that whole numbers of a field f32 are multiplied by, 1
+//	timeout  seconds to wait for a program that sends nothing, 300
+//	scale    the factor for integers of an f32 field, 1
 //	x_below  numbers of the field x, i32, have to be below it
 //	x_least  and not below it
-//	seed     that the program is told, else the run's
+//	seed     sent to the program instead of the run's
 //
-// Fields: those that are asked for.
+// Fields: the requested ones.
 type programs struct {
-	examples // Validation, and what is held out
+	examples // Validation, and the held-out examples
 	wanted   wantedRows
 	from     string
 	limit    time.Duration
@@ -73,7 +73,7 @@ func openStream(opts []Option, b Batch) (Source, error) {
 		return nil, err
 	}
 	if s.from == "" {
-		e := errorf("the plan does not say which program gives the examples")
+		e := errorf("the plan names no program for the examples")
 		e.Hint = `--data "python3 gen.py" names it`
 		return nil, e
 	}
@@ -96,7 +96,7 @@ func openStream(opts []Option, b Batch) (Source, error) {
 	return s, nil
 }
 
-// unread takes the ranges of fields that a step does not read.
+// unread removes the ranges of fields that a step does not read.
 func (o *options) unread(opts []Option) {
 	for _, x := range opts {
 		if strings.HasSuffix(x.Key, "_below") || strings.HasSuffix(x.Key, "_least") {
@@ -122,7 +122,7 @@ func (s *programs) ask(split string, first, count int64) generator.Ask {
 	return a
 }
 
-// connect has the program begin at an example.
+// connect makes the program begin at an example.
 func (s *programs) connect(first int64) (*streaming, error) {
 	conn, err := s.start(generator.Train, first, 0)
 	if err != nil {
@@ -130,12 +130,12 @@ func (s *programs) connect(first int64) (*streaming, error) {
 	}
 	if s.at, s.rest = conn.Answer.First, nil; s.at > first {
 		s.drop()
-		return nil, s.blame(fmt.Errorf("it begins at example %d, and is to begin at %d", s.at, first))
+		return nil, s.blame(fmt.Errorf("it begins at example %d, but must begin at %d", s.at, first))
 	}
 	return conn, nil
 }
 
-// start asks for a part from an example on.
+// start requests a split from an example on.
 func (s *programs) start(split string, first, count int64) (*streaming, error) {
 	conn, err := startStreaming(s.from, s.ask(split, first, count), &s.wanted, s.limit)
 	if err != nil {
@@ -164,13 +164,13 @@ func (s *programs) start(split string, first, count int64) (*streaming, error) {
 // blame names the program in an error.
 func (s *programs) blame(err error) error { return &Error{Path: s.from, Msg: err.Error()} }
 
-// hold reads what is held out: another connection gives it.
+// hold reads the held-out examples from another connection.
 func (s *programs) hold(n int64) error {
 	if n == 0 {
 		return nil
 	}
 	if !generator.AskedFor(s.from) {
-		e := errorf("valid = %d, and nothing is held out of what cannot be asked for it", n)
+		e := errorf("valid = %d, but this source cannot send a held-out split", n)
 		e.Path, e.Hint = s.from, "valid = 0, or a command line or a socket"
 		return e
 	}
@@ -180,13 +180,13 @@ func (s *programs) hold(n int64) error {
 	}
 	defer conn.stop()
 	if conn.Answer.Split != generator.Valid || conn.Answer.First != 0 {
-		return s.blame(fmt.Errorf("valid = %d, and the program does not answer that it gives the part %q from its first example on", n, generator.Valid))
+		return s.blame(fmt.Errorf("valid = %d, but the program does not announce the split %q from its first example on", n, generator.Valid))
 	}
 	held := &heldRows{fields: s.fields, fewRows: fewRows{i32: make([][]int32, len(s.fields)), f32: make([][]float32, len(s.fields))}}
 	for int64(held.n) < n {
 		rows, err := conn.take()
 		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("%d examples are to be held out, and the part %q has %d", n, generator.Valid, held.n)
+			err = fmt.Errorf("%d examples should be held out, but the split %q has %d", n, generator.Valid, held.n)
 		}
 		if err != nil {
 			return s.blame(err)
@@ -195,7 +195,7 @@ func (s *programs) hold(n int64) error {
 			held.i32[k], held.f32[k] = append(held.i32[k], rows.i32[k]...), append(held.f32[k], rows.f32[k]...)
 		}
 		if held.n += rows.n; held.bytes() > maxHeldStream {
-			return s.blame(fmt.Errorf("%d examples are held out, which take more than %d bytes of memory", n, int64(maxHeldStream)))
+			return s.blame(fmt.Errorf("%d held-out examples need more than %d bytes of memory", n, int64(maxHeldStream)))
 		}
 	}
 	held.n = int(n)
@@ -204,7 +204,7 @@ func (s *programs) hold(n int64) error {
 	return nil
 }
 
-// describe says what was opened, and what makes the examples other ones.
+// describe describes the source, and lists the facts that determine its examples.
 func (s *programs) describe(a *generator.Answer, held int64) {
 	s.perEpoch = a.Examples
 	where := Fact{"program", s.from}
@@ -232,11 +232,11 @@ func (s *programs) goOn(r *Recipe, of []*seen, from begun) {
 	conn := s.open.conn
 	s.open.Unlock()
 	if first := s.seen.at(from.examples); generator.AskedFor(s.from) && (conn.asked.First != first || conn.asked.Seed != s.seed) {
-		s.drop() // what was asked for was a guess
+		s.drop() // the request was a guess
 	}
 }
 
-// Fill is Source's. Steps are asked for in their order; the last one can be asked for again.
+// Fill is Source's. Steps are requested in order; the last one may be requested again.
 func (s *programs) Fill(step int64, dst []View) error {
 	n, err := s.begun.firstRow(step, s.batch)
 	if err != nil {
@@ -262,7 +262,7 @@ func (s *programs) gather(first int64) error {
 		return err
 	}
 	if first < s.at {
-		return errorf("example %d is asked for behind example %d: a stream is read once, in its order", first, s.at)
+		return errorf("example %d is requested after example %d, but a stream is read once, in order", first, s.at)
 	}
 	for s.at < first { // of a program that begins earlier
 		k, err := s.rows(conn, first-s.at)
@@ -337,7 +337,7 @@ func (s *programs) connected(first int64) (*streaming, error) {
 
 // At is Sequence's, which a stream is not.
 func (s *programs) At([]int64, []View) error {
-	return asError(s.kind, errorf("the examples of a stream are read in their order alone"))
+	return asError(s.kind, errorf("examples of a stream can only be read in order"))
 }
 
 func (s *programs) drop() {

@@ -234,7 +234,7 @@ func TestStream(t *testing.T) {
 					t.Errorf("a part is %v of %v", part, b)
 				}
 			}
-			if err := again.Fill(past.Steps+1, []View{{}, {}}); last > past.Steps+1 && (err == nil || !strings.Contains(err.Error(), "read once, in its order")) {
+			if err := again.Fill(past.Steps+1, []View{{}, {}}); last > past.Steps+1 && (err == nil || !strings.Contains(err.Error(), "read once, in order")) {
 				t.Errorf("an earlier step: %v", err)
 			}
 			closeTest(again)
@@ -275,27 +275,27 @@ func TestStreamErrors(t *testing.T) {
 		{from: "exit 3", want: "the program has ended: exit status 3"},
 		{from: "true", want: "the stream has ended before it has given anything"},
 		{from: "no-such-program-here", want: "not found"},
-		{from: "unix:/nonexistent/socket", want: "cannot be reached"},
+		{from: "unix:/nonexistent/socket", want: "cannot connect"},
 		{from: "unix:", want: "names no socket"},
-		{from: "tcp:7070", want: "is no address"},
+		{from: "tcp:7070", want: "is not an address"},
 		{from: "fd:999", want: "fd:999 is not open"},
-		{from: "fd:x", want: "no descriptor"},
+		{from: "fd:x", want: "not a descriptor"},
 		{from: program("refuses"), want: "there is no corpus"},
-		{from: program("late"), want: "begins at example 5, and is to begin at 0"},
+		{from: program("late"), want: "begins at example 5, but must begin at 0"},
 		{from: program("silent"), want: "waiting for data for 300ms: nothing came", opts: []Option{{"timeout", "0.3"}}},
 		{from: program("stalls"), want: "nothing came: loading shard 2", opts: []Option{{"timeout", "1"}}},
 		{from: program("dies"), want: "batch 2: the program has ended: exit status 7: Traceback: no such shard"},
 		{from: program("torn"), want: "batch 1: the stream has ended within a batch"},
-		{from: program("shape"), want: "batch 2: field tokens: its array has the shape [4 2], and the step reads rows of [3]"},
-		{from: program("dtype"), want: "batch 1: field tokens: its array has f32, which are no whole numbers"},
-		{from: program("rows"), want: "batch 1: field targets: it has 2 rows, and the field before has 4"},
-		{from: program("large"), want: "batch 1: field tokens: element 0 is 64, and the model takes numbers from 0 to 63"},
-		{from: program("noise"), want: `no array of NumPy's format begins with "loading th"`},
+		{from: program("shape"), want: "batch 2: field tokens: its array has the shape [4 2], but the step reads rows of [3]"},
+		{from: program("dtype"), want: "batch 1: field tokens: its array has f32, but the step reads "},
+		{from: program("rows"), want: "batch 1: field targets: it has 2 rows, but the field before has 4"},
+		{from: program("large"), want: "batch 1: field tokens: element 0 is 64, but the model needs numbers from 0 to 63"},
+		{from: program("noise"), want: `"loading th" does not begin an array`},
 		{from: program("huge"), want: "has more than 1073741824 bytes"},
 		{from: program("names"), want: `has the field "targets" 0 times`},
-		{from: program("plain"), want: `does not answer that it gives the part "valid"`, opts: []Option{{"valid", "4"}}},
-		{from: program("answers"), want: `50 examples are to be held out, and the part "valid" has 40`, opts: []Option{{"valid", "50"}}},
-		{from: socket, want: "broken off before the end"},
+		{from: program("plain"), want: `does not announce the split "valid"`, opts: []Option{{"valid", "4"}}},
+		{from: program("answers"), want: `50 examples should be held out, but the split "valid" has 40`, opts: []Option{{"valid", "50"}}},
+		{from: socket, want: "broke before the program announced the end"},
 	} {
 		src, err := Open("stream", append([]Option{{"from", c.from}, {"tokens_below", "64"}}, c.opts...), Batch{Size: 4, Fields: testFields(4)})
 		if err == nil {

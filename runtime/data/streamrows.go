@@ -58,7 +58,7 @@ func newRowReader(w *wantedRows, s *generator.Stream) (*rowReader, error) {
 	}
 	for _, f := range w.fields {
 		if n := countOf(r.order, f.Name); n != 1 {
-			return nil, fmt.Errorf("its answer has the field %q %d times, and the step reads it", f.Name, n)
+			return nil, fmt.Errorf("its answer has the field %q %d times instead of once", f.Name, n)
 		}
 	}
 	return r, nil
@@ -138,7 +138,7 @@ func (r *rowReader) arrays(out *fewRows) error {
 			err = out.rows(a.shape)
 		}
 		if err == nil && a.column {
-			err = errors.New("its array is in Fortran's order; numpy.ascontiguousarray makes one that is not")
+			err = errors.New("its array is in Fortran order; convert it with numpy.ascontiguousarray")
 		}
 		if err == nil {
 			err = r.numbers(out, k, kind, io.LimitReader(r.s, int64(n)), n, a.big)
@@ -164,7 +164,7 @@ func (r *rowReader) header() (array, error) {
 		return array{}, io.EOF
 	}
 	if !strings.HasPrefix(string(start), npyMagic[:min(len(start), len(npyMagic))]) {
-		return array{}, fmt.Errorf("no array of NumPy's format begins with %q", start)
+		return array{}, fmt.Errorf("%q does not begin an array in NumPy's format", start)
 	}
 	if err != nil {
 		return array{}, torn(err)
@@ -238,11 +238,11 @@ func (r *rowReader) columns(out *fewRows) error {
 // rows notes how many rows the batch has.
 func (c *fewRows) rows(shape []int64) error {
 	if len(shape) == 0 || shape[0] == 0 {
-		return fmt.Errorf("its array has the shape %v, and no rows", shape)
+		return fmt.Errorf("its array of shape %v has no rows", shape)
 	}
 	n := int(shape[0])
 	if c.n >= 0 && c.n != n {
-		return fmt.Errorf("it has %d rows, and the field before has %d", n, c.n)
+		return fmt.Errorf("it has %d rows, but the field before has %d", n, c.n)
 	}
 	c.n = n
 	return nil
@@ -256,10 +256,10 @@ func (r *rowReader) fits(k int, kind element, shape []int64, flat bool) error {
 		want, size = append(want, int64(n)), size*int64(n)
 	}
 	if len(shape) == 0 || !slices.Equal(shape[1:], want) && !(flat && len(shape) == 2 && shape[1] == size) {
-		return fmt.Errorf("its array has the shape %v, and the step reads rows of %v", shape, want)
+		return fmt.Errorf("its array has the shape %v, but the step reads rows of %v", shape, want)
 	}
 	if f.DType == I32 && !kind.whole {
-		return fmt.Errorf("its array has %s, which are no whole numbers, and the step reads %s", kind.name, f.DType)
+		return fmt.Errorf("its array has %s, but the step reads %s, which needs integers", kind.name, f.DType)
 	}
 	return nil
 }

@@ -146,11 +146,11 @@ func (s *synthetic) tokenFiller(f Field, o syntheticOptions, all []Field) (fille
 	}
 	switch {
 	case window == 0:
-		return nil, errorf("no window is given: how many tokens make an example")
+		return nil, errorf("window, the number of tokens in an example, is not given")
 	case o.vocab == 0:
-		return nil, errorf("no vocab is given: how many tokens there are")
+		return nil, errorf("vocab, the number of tokens, is not given")
 	case f.DType != I32 || !slices.Equal(f.Shape, want.Shape):
-		return nil, errorf("the step reads %s, but the source gives %s", f, want)
+		return nil, errorf("the step reads %s, but the source has %s", f, want)
 	}
 	token, shift := randomToken, 0
 	if o.pattern == "ramp" {
@@ -187,7 +187,7 @@ func rampToken(s stream, row int64, col int, vocab uint64) int32 {
 // functionFiller gives x, or the teacher's y for it.
 func (s *synthetic) functionFiller(f Field, o syntheticOptions, all []Field) (filler, error) {
 	if f.DType != F32 {
-		return nil, errorf("the step reads %s, but the source gives it as f32", f)
+		return nil, errorf("the step reads %s, but the source has f32", f)
 	}
 	if f.Name == "x" {
 		return func(s streams, first int64, f *Field, b box, v View) {

@@ -90,7 +90,7 @@ func windowOf(window int, b Batch) (int, error) {
 	}
 	switch {
 	case window < 1:
-		return 0, errorf("no window is given: how many tokens make an example")
+		return 0, errorf("window, the number of tokens in an example, is not given")
 	case b.Window != 0 && b.Window != window:
 		return 0, errorf("window = %d, but the batch has windows of %d", window, b.Window)
 	}
@@ -132,7 +132,7 @@ func openText(opts []Option, b Batch) (Source, error) {
 // of bytes, text may use few.
 func fitsVocabulary(tok Tokenizer, vocab int) error {
 	if _, file := tok.(fileTokenizer); file && vocab > 0 && tok.Vocab() > vocab {
-		return errorf("the tokenizer has %d tokens, and the model's vocabulary %d", tok.Vocab(), vocab)
+		return errorf("the tokenizer has %d tokens, but the model's vocabulary has %d", tok.Vocab(), vocab)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (t *text) load(files []textFile, total int64, tok Tokenizer, o textOptions,
 	t.valid = t.cut(&valid)
 	if o.valid > 0 && t.valid.count() == 0 {
 		if o.validGiven {
-			return errorf("valid = %g holds out %d tokens, and a window needs %d", o.valid, valid.len(), t.window+1)
+			return errorf("valid = %g holds out %d tokens, but a window needs %d", o.valid, valid.len(), t.window+1)
 		}
 		s, valid = splitTails(files, 0), tokens{}
 	}

@@ -265,14 +265,14 @@ func TestTextErrors(t *testing.T) {
 		{"unknown key", with("windw", "4"), Batch{Size: 1, Window: 4}, `no option "windw"`},
 		{"repeated key", append(with("window", "4"), Option{"window", "5"}), Batch{Size: 1}, "given 2 times"},
 		{"window differs", with("window", "5"), Batch{Size: 1, Window: 4}, "windows of 4"},
-		{"no window", good, Batch{Size: 1}, "no window"},
+		{"window, the number of tokens in an example, is not given", good, Batch{Size: 1}, "window, the number of tokens in an example, is not given"},
 		{"bad number", with("valid", "NaN"), Batch{Size: 1, Window: 4}, `valid = "NaN"`},
 		{"bad size", with("limit", "many"), Batch{Size: 1, Window: 4}, "64MiB"},
 		{"bad choice", with("predict", "first"), Batch{Size: 1, Window: 4}, "next, last"},
 		{"tokenizer", with("tokenizer", "words"), Batch{Size: 1, Window: 4}, "known: bytes"},
 		{"batch", good, Batch{Window: 4}, "batch size is 0"},
 		{"field", good, Batch{Size: 1, Window: 4, Fields: []Field{{"labels", I32, []int{1}}}}, `no field "labels"`},
-		{"field shape", good, Batch{Size: 1, Window: 4, Fields: []Field{{"targets", I32, []int{1}}}}, "the source gives targets: i32[1, 4]"},
+		{"field shape", good, Batch{Size: 1, Window: 4, Fields: []Field{{"targets", I32, []int{1}}}}, "the source has targets: i32[1, 4]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Open("text", c.opts, c.b)

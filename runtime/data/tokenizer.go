@@ -60,14 +60,14 @@ func findTokenizer(name, hash string, folders ...string) (Tokenizer, error) {
 		if hash == "" || t.Hash() == hash {
 			return fileTokenizer{t}, nil
 		}
-		wrong = &Error{Path: path, Msg: fmt.Sprintf("this is another tokenizer (%.12s) than the plan was compiled with (%.12s)", t.Hash(), hash),
-			Hint: "compile the plan again, or put the file back"}
+		wrong = &Error{Path: path, Msg: fmt.Sprintf("the plan was compiled with another tokenizer: this is %.12s, the plan's is %.12s", t.Hash(), hash),
+			Hint: "recompile the plan, or restore the file"}
 	}
 	if wrong != nil {
 		return nil, wrong
 	}
-	return nil, &Error{Path: name, Msg: "there is no such file of a tokenizer",
-		Hint: "it is looked for from the current directory and next to the plan; known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")}
+	return nil, &Error{Path: name, Msg: "the tokenizer file does not exist",
+		Hint: "ptc looks for it in the current directory and next to the plan; known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")}
 }
 
 // fileTokenizer is a tokenizer of a file. It puts nothing between documents.

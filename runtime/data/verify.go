@@ -49,7 +49,7 @@ func verifyShards(files []textFile, stores []*store, dtype string) error {
 			first = m
 		}
 		if m.Tokenizer != first.Tokenizer {
-			return &Error{Path: s.name, Msg: fmt.Sprintf("its tokens are of another tokenizer than those of %s, as the manifests next to them say", stores[0].name),
+			return &Error{Path: s.name, Msg: fmt.Sprintf("its tokens come from another tokenizer than those of %s, according to the manifests next to them", stores[0].name),
 				Hint: "prepare both with one tokenizer"}
 		}
 		p := prepared{store: s, path: f.path}
@@ -92,7 +92,7 @@ func (p *prepared) find(m *Manifest, dtype string) error {
 		case p.store.number.name != m.DType:
 			return &Error{Path: p.store.name, Msg: fmt.Sprintf("dtype = %s is given, and the %s next to it says %s", p.store.number.name, manifestName, m.DType), Hint: "leave dtype out"}
 		case have != s.Tokens:
-			return p.wrong(fmt.Sprintf("the file has %s, and the %s next to it says %s", units.Plural(int(have), "token"), manifestName, units.Plural(int(s.Tokens), "token")))
+			return p.wrong(fmt.Sprintf("the file has %s, but the %s next to it says %s", units.Plural(int(have), "token"), manifestName, units.Plural(int(s.Tokens), "token")))
 		}
 		return nil
 	}
@@ -154,7 +154,7 @@ func (p *prepared) hash() *Error {
 		return &Error{Path: p.store.name, Msg: "cannot read", Err: cause(err)}
 	}
 	if hex.EncodeToString(h.Sum(nil)) != p.SHA256 {
-		return p.wrong("it is not what was written: its SHA-256 is not that of the " + manifestName + " next to it")
+		return p.wrong("it has changed since it was written: its SHA-256 differs from that in the " + manifestName + " next to it")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func unfinished(f textFile) error {
 		return &Error{Path: f.name, Msg: "cannot look for " + PartialName + " next to it", Err: cause(err)}
 	}
 	if there {
-		return &Error{Path: f.name, Msg: "its folder is not whole: `ptc data prepare` is at work there, or was interrupted", Hint: "wait, or run the same `ptc data prepare` again, which goes on"}
+		return &Error{Path: f.name, Msg: "its folder is incomplete: `ptc data prepare` is still running, or was interrupted", Hint: "wait, or run the same `ptc data prepare` again to continue"}
 	}
 	return nil
 }

@@ -55,14 +55,14 @@ func TestVerified(t *testing.T) {
 		want   string
 	}{
 		"as written":         {change: func(*testing.T, string) {}},
-		"a byte":             {want: "SHA-256 is not that", change: func(t *testing.T, dir string) { flip(t, filepath.Join(dir, "shard-00001.bin"), 17) }},
+		"a byte":             {want: "SHA-256 differs", change: func(t *testing.T, dir string) { flip(t, filepath.Join(dir, "shard-00001.bin"), 17) }},
 		"a shorter shard":    {want: "the file has 49 tokens", change: func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "shard-00001.bin"), 98) }},
-		"half a token":       {want: "no whole number", change: func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "shard-00001.bin"), 99) }},
+		"half a token":       {want: "not a whole number", change: func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "shard-00001.bin"), 99) }},
 		"another's shard":    {want: "does not list it", change: func(t *testing.T, dir string) { putRaw(t, filepath.Join(dir, "shard-00003.bin"), make([]byte, 10)) }},
 		"one that is known":  {files: "/shard-00003.bin", dtype: "u16", change: func(t *testing.T, dir string) { putRaw(t, filepath.Join(dir, "shard-00003.bin"), make([]byte, 10)) }},
 		"another type":       {files: "/*.bin", dtype: "u32", want: "says u16", change: func(*testing.T, string) {}},
 		"a lock":             {change: func(t *testing.T, dir string) { putRaw(t, filepath.Join(dir, ".lock"), []byte("{}")) }},
-		"no manifest yet":    {want: "not whole", change: func(t *testing.T, dir string) { rename(t, dir, ManifestName, PartialName) }},
+		"no manifest yet":    {want: "is incomplete", change: func(t *testing.T, dir string) { rename(t, dir, ManifestName, PartialName) }},
 		"no manifest":        {change: func(t *testing.T, dir string) { remove(t, filepath.Join(dir, ManifestName)) }},
 		"a broken manifest":  {files: "/*.bin", want: "cannot be used", change: func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, ManifestName), 50) }},
 		"another's manifest": {files: "/*.bin", dtype: "u16", change: func(t *testing.T, dir string) { putRaw(t, filepath.Join(dir, ManifestName), []byte(`{"format":"x"}`)) }},
@@ -78,7 +78,7 @@ func TestVerified(t *testing.T) {
 		}
 	}
 	a, b, c := preparedFolder(t, "a", 1, 50), preparedFolder(t, "b", 1, 50), preparedFolder(t, "a", 2, 20)
-	if _, _, err := ReadTokens([]string{a, b}, "auto", 0, 10); err == nil || !strings.Contains(err.Error(), "of another tokenizer") {
+	if _, _, err := ReadTokens([]string{a, b}, "auto", 0, 10); err == nil || !strings.Contains(err.Error(), "from another tokenizer") {
 		t.Errorf("two tokenizers: %v", err)
 	}
 	if _, n, err := ReadTokens([]string{a, c}, "auto", 0, 10); err != nil || n != 90 {
@@ -122,7 +122,7 @@ func TestVerifiedBehind(t *testing.T) {
 	ids := make([]int32, 1)
 	for i := 0; ; i++ {
 		if err := list[2].store.copyTo(ids, 0); err != nil {
-			if !strings.Contains(err.Error(), "SHA-256 is not that") {
+			if !strings.Contains(err.Error(), "SHA-256 differs") {
 				t.Error(err)
 			}
 			return

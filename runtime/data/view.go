@@ -42,7 +42,7 @@ func (f *Field) box(v *View) (b box, err error) {
 		have = len(v.F32)
 	}
 	if have != size {
-		return b, f.viewError(v, fmt.Sprintf("the view has %d elements and needs %d", have, size))
+		return b, f.viewError(v, fmt.Sprintf("the view has %d elements but needs %d", have, size))
 	}
 	return b, nil
 }
@@ -116,7 +116,7 @@ func chooseFields(asked, have []Field) ([]Field, error) {
 			return nil, errorf("there is no field %q; the source has %s", a.Name, fieldList(have))
 		}
 		if h := have[i]; a.DType != h.DType || !slices.Equal(a.Shape, h.Shape) {
-			return nil, errorf("the step reads %s, but the source gives %s", a, h)
+			return nil, errorf("the step reads %s, but the source has %s", a, h)
 		}
 	}
 	return slices.Clone(asked), nil

@@ -1,26 +1,26 @@
 package data
 
-// sequence is a sequence of tokens, wherever it is kept.
+// sequence is a sequence of tokens, in memory or in a file.
 type sequence interface {
 	len() int64
 	// copyTo writes the tokens from pos on.
 	copyTo(dst []int32, pos int64) error
 }
 
-// part is what a field of a window has.
+// part is the content of a field of a window.
 type part int
 
 const (
 	partTokens   part = iota
 	partTargets       // the successors of the tokens
 	partDocument      // the number of the document, from 0 in each window
-	partPosition      // the place in the document, or in the window where the document began before it
+	partPosition      // the position in the document, or in the window if the document began before it
 )
 
 // partNames are the names of fields.
 var partNames = []string{"tokens", "targets", "document", "position"}
 
-// windows are a sequence cut into examples: window w is the tokens
+// windows splits a sequence into examples: window w is the tokens
 // [w*window, (w+1)*window), and the token after each is its target, so that every
 // target is predicted once in an epoch. The tail that is no full window is not
 // used.
@@ -28,20 +28,20 @@ type windows struct {
 	seq    sequence
 	window int
 	parts  []part // for each field
-	last   bool   // targets are the one behind the window
+	last   bool   // the only target is the token after the window
 	docs   documents
 	masked prompts // nil: no token is of a prompt
 }
 
-// prompts are tokens that a model is given, and need not predict.
+// prompts marks tokens that a model reads but need not predict.
 type prompts interface {
-	// mask writes notATarget for those of the tokens from pos on that are of one.
+	// mask writes notATarget for the tokens from pos on that belong to a prompt.
 	mask(dst []int32, pos int64)
 }
 
-// documents says where documents begin, if that is asked for.
+// documents marks where documents begin, if a field needs it.
 type documents interface {
-	// starts writes for each place from pos on whether a document begins there.
+	// starts writes for each position from pos on whether a document begins there.
 	starts(dst []bool, pos int64) error
 }
 
@@ -73,11 +73,11 @@ func (w *windows) read(field int, n int64, b box, out []int32, _ []float32) erro
 	}
 }
 
-// notATarget is what losses with masked = true do not count.
+// notATarget is the target that losses with masked = true ignore.
 const notATarget = -1
 
-// cutTargets masks targets that are the first token of another document, as
-// nothing before it tells what it is.
+// cutTargets masks targets that are the first token of another document, because
+// no text before it predicts them.
 func (w *windows) cutTargets(out []int32, pos int64) error {
 	begins := make([]bool, len(out))
 	if err := w.docs.starts(begins, pos); err != nil {
@@ -91,7 +91,7 @@ func (w *windows) cutTargets(out []int32, pos int64) error {
 	return nil
 }
 
-// layDocuments counts documents, or places in them, from the window's start on.
+// layDocuments counts documents, or positions in them, from the window's start on.
 func (w *windows) layDocuments(p part, first int64, lo, hi int, out []int32) error {
 	begins := make([]bool, hi)
 	if err := w.docs.starts(begins, first); err != nil {
@@ -114,7 +114,7 @@ func (w *windows) layDocuments(p part, first int64, lo, hi int, out []int32) err
 	return nil
 }
 
-// windowFields are the fields of windows: those that are asked for, with what
+// windowFields are the requested fields of windows, with the content of
 // each has.
 func windowFields(asked []Field, batch, window int, last, docs bool) (fields []Field, parts []part, err error) {
 	have := make([]Field, 2, len(partNames))

@@ -72,7 +72,7 @@ func TestMistakes(t *testing.T) {
 		{"nomad", "no files for nomad", func(*Options) {}},
 		{"slurm", "name of the plan", func(o *Options) { o.Plan = "a\n#SBATCH --wrap=x" }},
 		{"slurm", "name of the folder", func(o *Options) { o.Checkpoint = "a\x00b" }},
-		{"slurm", "taken for a flag", func(o *Options) { o.Plan = "--resume" }},
+		{"slurm", "looks like a flag", func(o *Options) { o.Plan = "--resume" }},
 		{"slurm", "name of the job", func(o *Options) { o.Name = "Job 1" }},
 		{"slurm", "name of the job", func(o *Options) { o.Name = strings.Repeat("a", 41) }},
 		{"kueue", "name of the queue", func(o *Options) { o.Queue = "q\n" }},

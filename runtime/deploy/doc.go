@@ -1,13 +1,13 @@
-// Package deploy writes files by which a cluster runs a plan: what `ptc deploy` does.
+// Package deploy writes job files with which a cluster runs a plan: `ptc deploy`.
 //
-// In come a plan and what it does not say, such as an image or a time; out comes the
-// text of a job: a batch script of Slurm, an MPIJob of Kubernetes, or one that Kueue
-// admits. A process for each device of the plan, its processors and its memory stand
-// there; one and the same command line starts the training and goes on with it, and
-// what the scheduler signals becomes a checkpoint and an exit code (docs/clusters.md).
+// In come a plan and settings that it does not contain, such as an image or a time; out comes
+// the text of a job: a batch script of Slurm, an MPIJob of Kubernetes, or one that Kueue
+// admits. The job has a process for each device of the plan, with its processors and memory.
+// One command line starts the training and resumes it, and on the scheduler's signal ptc
+// saves a checkpoint and exits with a code that requeues the job (docs/clusters.md).
 //
-// The invariant: the text depends on the plan and the options alone, and nothing that
-// the user gives can be more than one word of a shell or one string of YAML.
+// The invariant: the text depends only on the plan and the options, and no input of the
+// user can be more than one word of a shell or one string of YAML.
 //
-// It imports runtime/program, and runtime/storage for what an object is.
+// It imports runtime/program, and runtime/storage to recognize objects.
 package deploy

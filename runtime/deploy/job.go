@@ -71,7 +71,7 @@ func Kinds() []string {
 func Text(kind string, plan *program.Plan, o Options) (string, error) {
 	write, ok := kinds[kind]
 	if !ok {
-		return "", fmt.Errorf("there are no files for %s", kind)
+		return "", fmt.Errorf("no files for %s", kind)
 	}
 	j, err := newJob(plan, o, kind != "slurm")
 	if err != nil {
@@ -167,7 +167,7 @@ func (j *job) check(container bool) error {
 			return fmt.Errorf("%q cannot be the name of the %s", s.text, s.what)
 		}
 		if strings.HasPrefix(s.text, "-") {
-			return fmt.Errorf("the %s %q would be taken for a flag", s.what, s.text)
+			return fmt.Errorf("the %s %q looks like a flag", s.what, s.text)
 		}
 	}
 	for _, s := range []struct{ what, text string }{{"job", j.Name}, {"claim", j.Claim}, {"secret", j.Secret}, {"queue", j.Queue}} {
@@ -183,11 +183,11 @@ func (j *job) check(container bool) error {
 	case container && !j.remote() && !filepath.IsAbs(j.Checkpoint):
 		return fmt.Errorf("in a container folders of checkpoints have absolute paths, not %s", j.Checkpoint)
 	case j.Every < 1 || j.CPUs < 1 || j.PerNode < 0 || j.Restarts < 0:
-		return fmt.Errorf("numbers of steps, processors, processes and restarts are above 0")
+		return fmt.Errorf("numbers of steps, processors, processes and restarts must be above 0")
 	case j.PerNode > 0 && j.ranks%j.PerNode != 0:
 		return fmt.Errorf("the %d processes of the plan are not %d on each node", j.ranks, j.PerNode)
 	case j.Grace < time.Second || j.Grace%time.Second != 0 || j.Time < time.Minute || j.Time%time.Second != 0:
-		return fmt.Errorf("times are whole seconds: %v to save, and a minute or more to run, not %v", j.Grace, j.Time)
+		return fmt.Errorf("times must be whole seconds: %v to save, and at least a minute to run, not %v", j.Grace, j.Time)
 	case j.Grace >= j.Time:
 		return fmt.Errorf("%v to save leave nothing of %v to run", j.Grace, j.Time)
 	}

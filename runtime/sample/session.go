@@ -134,7 +134,7 @@ func (s *Session) bind() error {
 	s.tokens = tokensOf(s.p)
 	t, ok := s.m.Tensor(Logits)
 	if rank := len(s.tokens.Shape); !ok || len(t.Shape) != 2 || rank < 1 || rank > 2 || t.Shape[0] != s.tokens.Shape[0] || s.tokens.DType != dtype.I32 {
-		return &Error{Msg: "the plan does not sample as this ptc does; compile it again"}
+		return &Error{Msg: "the plan samples differently from this ptc; compile it again"}
 	}
 	s.logits, s.Batch, s.Vocab = t, t.Shape[0], t.Shape[1]
 	s.apart = slices.ContainsFunc(s.p.Fields(), func(f exec.Field) bool { return f.Name == Position && len(f.Shape) == 1 && f.Shape[0] == s.Batch })
@@ -154,7 +154,7 @@ func (s *Session) bindCaches() error {
 	if s.fill != nil {
 		block := tokensOf(s.fill)
 		if len(block.Shape) != 2 || block.Shape[0] != s.Batch || block.DType != dtype.I32 {
-			return &Error{Msg: "the plan does not read prompts as this ptc does; compile it again"}
+			return &Error{Msg: "the plan reads prompts differently from this ptc; compile it again"}
 		}
 		s.Block = block.Shape[1]
 	}

@@ -47,7 +47,7 @@ func ReadKeys(path string) (Keys, error) {
 		keys = append(keys, more...)
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s holds no public key; expected lines as minisign writes to minisign.pub, or a folder of files *.pub", path)
+		return nil, fmt.Errorf("%s has no public key; expected lines as in minisign.pub, or a folder of *.pub files", path)
 	}
 	return keys, nil
 }
@@ -72,7 +72,7 @@ func parseKeys(text []byte) (keys Keys, err error) {
 		}
 		var k minisign.PublicKey
 		if err := k.UnmarshalText([]byte(line)); err != nil {
-			return nil, fmt.Errorf("line %d is not a public key of minisign", n)
+			return nil, fmt.Errorf("line %d is not a minisign public key", n)
 		}
 		keys = append(keys, k)
 	}
@@ -88,7 +88,7 @@ func readKey(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxKey+1))
 	if err == nil && len(text) > maxKey {
-		err = errors.New("too long for what minisign writes")
+		err = errors.New("longer than any minisign file")
 	}
 	if err != nil {
 		return nil, unreadable(path, err)
@@ -120,7 +120,7 @@ func (s *Secret) Encrypted() bool { return minisign.IsEncrypted(s.text) }
 func (s *Secret) open(password string) (k minisign.PrivateKey, err error) {
 	if !s.Encrypted() {
 		if err := k.UnmarshalText(s.text); err != nil {
-			return k, errors.New("not a secret key of minisign")
+			return k, errors.New("not a minisign secret key")
 		}
 		return k, nil
 	}

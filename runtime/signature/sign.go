@@ -55,7 +55,7 @@ func (keys Keys) Check(path string, data []byte) error {
 		if minisign.Verify(k, data, text) {
 			return nil
 		}
-		return fmt.Errorf("%s is %w: the signature by key %016X does not fit the file; one of the two was changed", path, ErrUntrusted, sig.KeyID)
+		return fmt.Errorf("%s is %w: the signature by key %016X does not match the file; one of the two was changed", path, ErrUntrusted, sig.KeyID)
 	}
-	return fmt.Errorf("%s is %w: it is signed by key %016X, which is not among those that are trusted", path, ErrUntrusted, sig.KeyID)
+	return fmt.Errorf("%s is %w: it is signed by key %016X, which is not trusted", path, ErrUntrusted, sig.KeyID)
 }

@@ -55,9 +55,9 @@ func TestSignAndCheck(t *testing.T) {
 		{"ours.pub", "plan", "a plan", ""},
 		{"both.txt", "plan", "a plan", ""},
 		{"", "plan", "a plan", ""}, // the folder
-		{"other.pub", "plan", "a plan", "not among those that are trusted"},
-		{"ours.pub", "plan", "a plam", "does not fit"},
-		{"ours.pub", "comment", "a plan", "does not fit"},
+		{"other.pub", "plan", "a plan", "which is not trusted"},
+		{"ours.pub", "plan", "a plam", "does not match"},
+		{"ours.pub", "comment", "a plan", "does not match"},
 		{"ours.pub", "unsigned", "a plan", "there is no"},
 		{"ours.pub", "garbage", "a plan", "is not a signature"},
 		{"ours.pub", "cut", "a plan", "not signed by a trusted key"},

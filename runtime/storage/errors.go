@@ -66,7 +66,7 @@ func (s *store) meaning(err error, before string) *Error {
 			Hint: "AWS_ENDPOINT_URL names the store"}
 	case r.StatusCode == http.StatusInsufficientStorage || slices.Contains(full, r.Code):
 		return &Error{fault: true, Msg: "the object store " + s.host + " has no room left (" + r.Code + ")",
-			Hint: "remove what is not needed, or raise the bucket's quota"}
+			Hint: "remove unneeded objects, or raise the bucket's quota"}
 	case r.Code == "NoSuchUpload":
 		return &Error{fault: true, Msg: "the object store " + s.host + " has dropped what was uploaded of the object: another process or a rule of the bucket has ended the upload"}
 	case r.Code == "NoSuchBucket":
@@ -77,7 +77,7 @@ func (s *store) meaning(err error, before string) *Error {
 		if before == read {
 			return &Error{Msg: "the object has changed since it was opened"}
 		}
-		return &Error{Msg: "the object is there already: another process has written it", Err: fs.ErrExist}
+		return &Error{Msg: "the object exists already: another process wrote it", Err: fs.ErrExist}
 	case r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden || r.Code == "ExpiredToken" || r.Code == "InvalidToken":
 		if before != "" {
 			return &Error{fault: true, Msg: "the object store " + s.host + " takes the credentials no longer: they have expired or were revoked while the run " + before + " (" + r.Code + ")",
@@ -87,7 +87,7 @@ func (s *store) meaning(err error, before string) *Error {
 			Hint: "credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of the environment"}
 	case r.StatusCode == http.StatusBadRequest && r.Code == "400 Bad Request": // to HEAD, whose answer has no text
 		return &Error{fault: true, Msg: "the object store " + s.host + " refuses (400 Bad Request), and says no more to a question about an object",
-			Hint: "so it is where credentials have expired, or where AWS_REGION is not the bucket's"}
+			Hint: "the credentials may have expired, or AWS_REGION may not be the bucket's"}
 	case passes(err):
 		return &Error{fault: true, Msg: "the object store " + s.host + " has failed again and again", Err: err}
 	}

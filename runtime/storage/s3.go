@@ -54,7 +54,7 @@ func fromEnvironment() (*store, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
-		return nil, &Error{Msg: "AWS_ENDPOINT_URL is no address such as https://host:9000"}
+		return nil, &Error{Msg: "AWS_ENDPOINT_URL is not an address such as https://host:9000"}
 	}
 	t, err := transport()
 	if err != nil {

@@ -171,7 +171,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	store.Fail = func(*http.Request) (int, string) { return http.StatusBadRequest, "ExpiredToken" }
-	if _, err := s.open("s3://bkt/a"); err == nil || !strings.Contains(err.Error(), "credentials have expired") {
+	if _, err := s.open("s3://bkt/a"); err == nil || !strings.Contains(err.Error(), "credentials may have expired") {
 		t.Errorf("to a question about an object: %v", err)
 	}
 	if *waited != 0 {
@@ -192,7 +192,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("AWS_ENDPOINT_URL", "store")
-	if _, err := Open("s3://bkt/a"); err == nil || !strings.Contains(err.Error(), "no address") {
+	if _, err := Open("s3://bkt/a"); err == nil || !strings.Contains(err.Error(), "not an address") {
 		t.Errorf("%v", err)
 	}
 }

@@ -135,7 +135,7 @@ func TestFresh(t *testing.T) {
 	store := &fakestore.Store{Objects: map[string][]byte{"run/ck/a": {1}}}
 	f, _ := folderT(t, store)
 	for _, body := range [][]byte{random(10), random(smallPart + 1)} {
-		if err := upload(f, "a", body, true); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "another process has written it") {
+		if err := upload(f, "a", body, true); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "another process wrote it") {
 			t.Errorf("%v", err)
 		}
 		if !bytes.Equal(store.Objects["run/ck/a"], []byte{1}) || len(store.Uploads()) != 0 {

@@ -47,7 +47,7 @@ var (
 func ParseAxis(text string) (Axis, error) {
 	name, list, ok := strings.Cut(text, "=")
 	if !ok || !axisName.MatchString(name) {
-		return Axis{}, fmt.Errorf("`%s` is no axis of a sweep: expected name=value,value…", text)
+		return Axis{}, fmt.Errorf("`%s` is not an axis of a sweep: expected name=value,value…", text)
 	}
 	a := Axis{Name: name}
 	for _, v := range split(list) {
@@ -62,7 +62,7 @@ func ParseAxis(text string) (Axis, error) {
 		from, err1 := strconv.ParseInt(m[1], 10, 64)
 		to, err2 := strconv.ParseInt(m[2], 10, 64)
 		if err1 != nil || err2 != nil || to < from || uint64(to)-uint64(from) >= MaxPoints {
-			return Axis{}, fmt.Errorf("`%s` is no range of whole numbers, the smaller first, of at most %d", v, MaxPoints)
+			return Axis{}, fmt.Errorf("`%s` is not a range of integers, the smaller first, of at most %d", v, MaxPoints)
 		}
 		for n := from; ; n++ {
 			a.Values = append(a.Values, strconv.FormatInt(n, 10))

@@ -73,7 +73,7 @@ func decode(text []byte) (*Result, error) {
 		return nil, fmt.Errorf("it is not the result of a point: %w", err)
 	}
 	if d.More() {
-		return nil, errors.New("it is not the result of a point: there is more behind it")
+		return nil, errors.New("it is not the result of a point: more text follows it")
 	}
 	return r, nil
 }
@@ -82,7 +82,7 @@ func decode(text []byte) (*Result, error) {
 func (r *Result) Of(p Point, model string) error {
 	switch {
 	case !slices.Equal(r.Settings, p.Settings):
-		return fmt.Errorf("it is of %s, and point %d of this sweep is %s", Point{Settings: r.Settings}, p.Number, p)
+		return fmt.Errorf("it is of %s, but point %d of this sweep is %s", Point{Settings: r.Settings}, p.Number, p)
 	case r.Model != model:
 		return fmt.Errorf("it is of another model, configuration or layout")
 	}

@@ -38,9 +38,9 @@ func TestPoints(t *testing.T) {
 
 func TestAxesThatAreNone(t *testing.T) {
 	for text, say := range map[string]string{
-		"lr": "no axis", "=1": "no axis", "a b=1": "no axis", "lr=": "empty value", "lr=1,,2": "empty value",
-		"n=3..1": "no range", "n=0..100000": "no range", "n=0..99999999999999999999": "no range",
-		"n=-9223372036854775808..9223372036854775807": "no range", "n=1,2,1": "twice", "n=1..3,2": "twice",
+		"lr": "not an axis", "=1": "not an axis", "a b=1": "not an axis", "lr=": "empty value", "lr=1,,2": "empty value",
+		"n=3..1": "not a range", "n=0..100000": "not a range", "n=0..99999999999999999999": "not a range",
+		"n=-9223372036854775808..9223372036854775807": "not a range", "n=1,2,1": "twice", "n=1..3,2": "twice",
 	} {
 		if a, err := ParseAxis(text); err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("%s: %+v, %v; expected %s", text, a, err, say)
@@ -73,7 +73,7 @@ func TestResults(t *testing.T) {
 	if err := got.Of(p, "m"); err != nil {
 		t.Error(err)
 	}
-	if err := got.Of(Point{2, []Setting{{"lr", "1e-3"}, {"seed", "3"}}}, "m"); err == nil || !strings.Contains(err.Error(), "it is of lr=1e-3 seed=2, and point 2 of this sweep is lr=1e-3 seed=3") {
+	if err := got.Of(Point{2, []Setting{{"lr", "1e-3"}, {"seed", "3"}}}, "m"); err == nil || !strings.Contains(err.Error(), "it is of lr=1e-3 seed=2, but point 2 of this sweep is lr=1e-3 seed=3") {
 		t.Errorf("of other settings: %v", err)
 	}
 	if err := got.Of(p, "n"); err == nil {

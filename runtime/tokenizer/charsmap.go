@@ -20,11 +20,11 @@ func parseCharsmap(blob []byte) (*charsmap, error) {
 		return &charsmap{}, nil
 	}
 	if len(blob) < 4 {
-		return nil, errors.New("its rules of normalization are cut short")
+		return nil, errors.New("its normalization rules are truncated")
 	}
 	n := binary.LittleEndian.Uint32(blob)
 	if blob = blob[4:]; uint64(n) >= uint64(len(blob)) || n%4 != 0 {
-		return nil, errors.New("its rules of normalization are cut short")
+		return nil, errors.New("its normalization rules are truncated")
 	}
 	m := &charsmap{units: make([]uint32, n/4), texts: string(blob[n:])}
 	for i := range m.units {

@@ -28,7 +28,7 @@ func mostOf(n int) int { return max(min(MaxGrowth*n+spare, mostGrown), 4*n) }
 
 // grown says that a text has become too long.
 func grown(step string, most int) error {
-	return fmt.Errorf("%s of the tokenizer makes more than %s of a text, and %d times its size is the limit: check the file of the tokenizer", step, units.Bytes(int64(most)), MaxGrowth)
+	return fmt.Errorf("%s of the tokenizer expands a text to more than %s, but %d times its size is the limit: check the tokenizer file", step, units.Bytes(int64(most)), MaxGrowth)
 }
 
 // normalizer changes a text, which then has at most most bytes.
@@ -65,7 +65,7 @@ func checkDepth(raw json.RawMessage) error {
 		case text:
 		case c == '{' || c == '[':
 			if depth++; depth > maxDepth {
-				return fmt.Errorf("its values are more than %d deep in one another, which those of no tokenizer.json are", maxDepth)
+				return fmt.Errorf("its values are nested more than %d deep, the limit for a tokenizer.json", maxDepth)
 			}
 		case c == '}' || c == ']':
 			depth--

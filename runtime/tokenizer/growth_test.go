@@ -76,7 +76,7 @@ func TestDepth(t *testing.T) {
 		}
 		all := map[string]string{"normalizers": "null", "pretokenizers": "null", "decoders": "null"}
 		all[of] = deep
-		if _, err := Parse("tokenizer.json", grower(all["normalizers"], all["pretokenizers"], all["decoders"])); err == nil || !strings.Contains(err.Error(), "deep in one another") {
+		if _, err := Parse("tokenizer.json", grower(all["normalizers"], all["pretokenizers"], all["decoders"])); err == nil || !strings.Contains(err.Error(), "nested more than") {
 			t.Errorf("%s: %v", of, err)
 		}
 	}

@@ -44,7 +44,7 @@ func parseHF(raw []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return nil, fmt.Errorf("it is not read as tokenizer.json: %w", err)
+		return nil, fmt.Errorf("it is not a valid tokenizer.json: %w", err)
 	}
 	if absent(f.Model) {
 		return nil, errors.New("it has no model: is it a tokenizer.json?")

@@ -73,14 +73,14 @@ func parseBPE(raw json.RawMessage) (*bpe, error) {
 		return nil, fmt.Errorf("its model is not read: %w", err)
 	}
 	if c.Dropout != nil && *c.Dropout != 0 {
-		return nil, errors.New("its model has a dropout, with which tokens are random; set it to null")
+		return nil, errors.New("its model has a dropout, which makes tokens random; set it to null")
 	}
 	b := &bpe{vocab: c.Vocab, merges: make(map[[2]int32]pair, len(c.Merges)), unk: -1, prefix: c.Prefix, end: c.End,
 		fuse: c.FuseUnk, bytes: c.ByteFallback, ignoreMerges: c.IgnoreMerges}
 	if c.Unk != nil {
 		id, ok := c.Vocab[*c.Unk]
 		if !ok {
-			return nil, fmt.Errorf("its unk_token %q is no token", clip(*c.Unk))
+			return nil, fmt.Errorf("its unk_token %q is not a token", clip(*c.Unk))
 		}
 		b.unk = id
 	}
@@ -93,7 +93,7 @@ func parseBPE(raw json.RawMessage) (*bpe, error) {
 		z, okB := c.Vocab[right]
 		id, okC := c.Vocab[left+right[min(len(c.Prefix), len(right)):]]
 		if !okA || !okB || !okC {
-			return nil, fmt.Errorf("its merge %d, of %q and %q, is of something that is no token", i, clip(left), clip(right))
+			return nil, fmt.Errorf("its merge %d, of %q and %q, is not of tokens", i, clip(left), clip(right))
 		}
 		b.merges[[2]int32{a, z}] = pair{float64(i), id} // of two for one pair the last counts
 	}
@@ -252,7 +252,7 @@ func parseWordPiece(raw json.RawMessage) (*wordPiece, error) {
 	}
 	unk, ok := c.Vocab[c.Unk]
 	if !ok {
-		return nil, fmt.Errorf("its unk_token %q is no token", clip(c.Unk))
+		return nil, fmt.Errorf("its unk_token %q is not a token", clip(c.Unk))
 	}
 	return &wordPiece{c.Vocab, unk, c.Prefix, c.Most}, nil
 }
@@ -312,7 +312,7 @@ func (w *wordLevel) encodeWord(word string, out []int32) ([]int32, error) {
 	id, ok := w.vocab[word]
 	if !ok {
 		if id = w.unk; id < 0 {
-			return nil, fmt.Errorf("the text has the word %q, which is no token, and there is none for unknown words", clip(word))
+			return nil, fmt.Errorf("the text has the word %q, which is not a token, and the tokenizer has no token for unknown words", clip(word))
 		}
 	}
 	return append(out, id), nil

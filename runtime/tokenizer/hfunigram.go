@@ -35,7 +35,7 @@ func parseUnigram(raw json.RawMessage) (*unigram, error) {
 		var s string
 		var score float64
 		if json.Unmarshal(v[0], &s) != nil || !readScore(v[1], &score) {
-			return nil, fmt.Errorf("its token %d is no pair of text and number", i)
+			return nil, fmt.Errorf("its token %d is not a pair of text and number", i)
 		}
 		u.vocab[s] = int32(i)
 		u.trie.add(s, int32(i))
@@ -43,7 +43,7 @@ func parseUnigram(raw json.RawMessage) (*unigram, error) {
 	}
 	if c.Unk != nil {
 		if *c.Unk < 0 || int(*c.Unk) >= len(c.Vocab) {
-			return nil, fmt.Errorf("its unk_id is %d, and there are %d tokens", *c.Unk, len(c.Vocab))
+			return nil, fmt.Errorf("its unk_id is %d, but there are %d tokens", *c.Unk, len(c.Vocab))
 		}
 		u.unk = *c.Unk
 	}
@@ -78,7 +78,7 @@ func (u *unigram) encodeWord(word string, out []int32) ([]int32, error) {
 		})
 		if !whole {
 			if u.unk < 0 {
-				return nil, fmt.Errorf("the text has %q, which is no token, and there is none for what is unknown", r)
+				return nil, fmt.Errorf("the text has %q, which is not a token, and the tokenizer has no token for unknown text", r)
 			}
 			offer(size, u.unk, u.worst-unkPenalty)
 		}

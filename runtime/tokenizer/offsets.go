@@ -17,7 +17,7 @@ import (
 func (t *Tokenizer) EncodeRanges(text []byte) (ids []int32, ranges []Range, err error) {
 	e, ok := t.encode.(*hfEncoder)
 	if !ok {
-		return nil, nil, errors.New("of its format it is not known which characters a token is of; a tokenizer.json is needed")
+		return nil, nil, errors.New("its format does not map tokens to characters; use a tokenizer.json")
 	}
 	whole := split{text: validText(text), first: true}
 	whole.origin = origins(whole.text)

@@ -96,7 +96,7 @@ func (s *split) replaceSpaces(by string) {
 	})
 }
 
-var errMoved = errors.New("its normalizer changes the text in a way that does not tell which characters its tokens are of")
+var errMoved = errors.New("its normalizer changes the text so that tokens cannot be mapped to characters")
 
 // normalize applies a normalizer and follows characters through it. What the rules of
 // tokenizers do to a text they do to each cluster of a base and its marks, or to spaces

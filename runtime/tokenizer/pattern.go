@@ -36,7 +36,7 @@ func compile(text string, lines bool) (*pattern, error) {
 	}
 	re, err := regexp2.Compile(translated, regexp2.None)
 	if err != nil {
-		return nil, fmt.Errorf("the pattern %q is not read: %w", clip(text), err)
+		return nil, fmt.Errorf("the pattern %q is not supported: %w", clip(text), err)
 	}
 	re.MatchTimeout = maxMatch
 	return &pattern{re}, nil
@@ -64,7 +64,7 @@ func (p *pattern) find(text string) ([]span, error) {
 		m, err = p.re.FindNextMatch(m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("a pattern that cuts text takes too long: %w", err)
+		return nil, fmt.Errorf("a pattern that splits text takes too long: %w", err)
 	}
 	if at < len(text) || len(out) == 0 {
 		out = append(out, span{at, len(text), false})
@@ -144,7 +144,7 @@ const maxNesting = 100
 // sequence translates up to the end or the ) of a group, and gives its place.
 func (t *translator) sequence(i int, fold bool, depth int) (int, error) {
 	if depth > maxNesting {
-		return i, fmt.Errorf("it has more than %d groups in one another", maxNesting)
+		return i, fmt.Errorf("it has more than %d nested groups", maxNesting)
 	}
 	for i < len(t.in) && t.in[i] != ')' {
 		if t.in[i] == '|' {
@@ -323,7 +323,7 @@ func (t *translator) escape(i int, inClass bool) (int, error) {
 			}
 			var r rune
 			if _, err := fmt.Sscanf(t.in[i+3:i+n], "%x", &r); err != nil || !utf8.ValidRune(r) {
-				return i, fmt.Errorf("the escape %s is no character", t.in[i:i+n+1])
+				return i, fmt.Errorf("the escape %s is not a character", t.in[i:i+n+1])
 			}
 			t.out.WriteString(escapeRune(r))
 			return i + n + 1, nil

@@ -20,7 +20,7 @@ func Pieces(raw []byte) (pieces []Piece, prefix bool, err error) {
 		return nil, false, err
 	}
 	if m.kind != spBPE {
-		return nil, false, fmt.Errorf("its model of SentencePiece is unigram, and not BPE")
+		return nil, false, fmt.Errorf("its SentencePiece model is unigram instead of BPE")
 	}
 	for _, p := range m.pieces {
 		pieces = append(pieces, Piece{p.text, p.score, int(p.kind)})

@@ -61,16 +61,16 @@ func parseRanks(name string, raw []byte) (*Tokenizer, error) {
 		token, err := base64.StdEncoding.DecodeString(word)
 		rank, bad := strconv.ParseUint(number, 10, 31)
 		if err != nil || bad != nil || len(token) == 0 {
-			return nil, fmt.Errorf("line %d is no token in base64 with its rank", n+1)
+			return nil, fmt.Errorf("line %d is not a token in base64 with its rank", n+1)
 		}
 		if _, twice := ranks[string(token)]; twice {
-			return nil, fmt.Errorf("line %d has a token that was there before", n+1)
+			return nil, fmt.Errorf("line %d repeats a token", n+1)
 		}
 		ranks[string(token)] = int32(rank)
 	}
 	for b := range 256 {
 		if _, ok := ranks[string([]byte{byte(b)})]; !ok {
-			return nil, fmt.Errorf("the byte %#02x is no token, so that there is text without tokens", b)
+			return nil, fmt.Errorf("the byte %#02x is not a token, so some text has no tokens", b)
 		}
 	}
 	e, err := findEncoding(name, len(ranks))
@@ -115,7 +115,7 @@ func findEncoding(name string, ranks int) (*encoding, error) {
 			return &encodings[i], nil
 		}
 	}
-	return nil, fmt.Errorf("ranks of tiktoken do not say which pattern cuts text; the file's name must have one of cl100k, o200k, p50k, r50k, gpt2, as in my.cl100k.tiktoken")
+	return nil, fmt.Errorf("tiktoken ranks do not say which pattern splits text; the file name must contain one of cl100k, o200k, p50k, r50k, gpt2, as in my.cl100k.tiktoken")
 }
 
 // rankEncoder merges bytes by the ranks of what they make.

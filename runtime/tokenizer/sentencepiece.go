@@ -68,7 +68,7 @@ func parseSentencePiece(raw []byte) (*Tokenizer, error) {
 	}
 	kinds := map[uint64]string{spUnigram: "unigram", spBPE: "BPE"}
 	if kinds[m.kind] == "" {
-		return nil, fmt.Errorf("its model is of kind %d; of SentencePiece's, unigram and BPE are known here", m.kind)
+		return nil, fmt.Errorf("its model is of kind %d; only SentencePiece's unigram and BPE are supported", m.kind)
 	}
 	all := map[string]int32{}
 	for i, p := range m.pieces {

@@ -76,7 +76,7 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if len(raw) > MaxFile {
-		return nil, fmt.Errorf("%s is longer than %s, which no tokenizer is", path, units.Bytes(MaxFile))
+		return nil, fmt.Errorf("%s is longer than %s, the limit for a tokenizer", path, units.Bytes(MaxFile))
 	}
 	return raw, nil
 }

@@ -151,20 +151,20 @@ func TestErrors(t *testing.T) {
 		return b.String()
 	}
 	for want, in := range map[string]string{
-		"it has no model":            `{"added_tokens": []}`,
-		`its model "X" is not known`: `{"model": {"type": "X"}}`,
-		"dropout":                    `{"model": {"type": "BPE", "dropout": 0.1, "vocab": {"a": 0}, "merges": []}}`,
-		"of something that is no":    `{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}`,
-		"has the number -1":          `{"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}}`,
-		"must be from 0 to":          `{"model": {"type": "BPE", "vocab": {"a": 99999999}, "merges": []}}`,
-		"it has no tokens":           `{"model": {"type": "BPE", "vocab": {}, "merges": []}}`,
-		`"UnicodeScripts" is not`:    `{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "UnicodeScripts"}}`,
-		`its group "(?<name>`:        `{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?<name>a)"}}}`,
-		"unk_token":                  `{"model": {"type": "WordPiece", "vocab": {"a": 0}}}`,
-		"unk_id is 4":                `{"model": {"type": "Unigram", "vocab": [["a", -1]], "unk_id": 4}}`,
-		"the byte 0x14 is no token":  ranks(20),
-		"which pattern cuts text":    ranks(256),
-		"it is none of the known":    "\x00\x01 nothing",
+		"it has no model":              `{"added_tokens": []}`,
+		`its model "X" is not known`:   `{"model": {"type": "X"}}`,
+		"dropout":                      `{"model": {"type": "BPE", "dropout": 0.1, "vocab": {"a": 0}, "merges": []}}`,
+		"is not of tokens":             `{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}`,
+		"has the number -1":            `{"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}}`,
+		"must be from 0 to":            `{"model": {"type": "BPE", "vocab": {"a": 99999999}, "merges": []}}`,
+		"it has no tokens":             `{"model": {"type": "BPE", "vocab": {}, "merges": []}}`,
+		`"UnicodeScripts" is not`:      `{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "UnicodeScripts"}}`,
+		`its group "(?<name>`:          `{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?<name>a)"}}}`,
+		"unk_token":                    `{"model": {"type": "WordPiece", "vocab": {"a": 0}}}`,
+		"unk_id is 4":                  `{"model": {"type": "Unigram", "vocab": [["a", -1]], "unk_id": 4}}`,
+		"the byte 0x14 is not a token": ranks(20),
+		"which pattern splits text":    ranks(256),
+		"it is none of the known":      "\x00\x01 nothing",
 	} {
 		if _, err := Parse("x", []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %q", in, err, want)

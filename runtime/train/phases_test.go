@@ -152,7 +152,7 @@ func TestPhaseIsAsked(t *testing.T) {
 	other := toyPhase{batch: 8, devices: 1, data: "a=1 b=1"}
 	failsT(t, other.plan(files), o, ExitFile, "other data: weights (75% : 25%, now 50% : 50%)", "--new-data", "--init")
 	failsT(t, toyPhase{batch: 4, devices: 1, data: "a=3 c=1"}.plan(files), o, ExitFile, "of source 2: content of the files")
-	failsT(t, toyPhase{batch: 4, devices: 1, data: "a"}.plan(files), o, ExitFile, "source 2, data.arrays, is there no more")
+	failsT(t, toyPhase{batch: 4, devices: 1, data: "a"}.plan(files), o, ExitFile, "source 2, data.arrays, no longer exists")
 
 	o.Steps, o.Valid, o.Save = 3, 0, filepath.Join(t.TempDir(), "p") // nothing is fed, so that nothing is refused
 	sum, lines := runT(t, other.plan(files), o)

@@ -244,7 +244,7 @@ func TestAdapterRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.names.Tensors = x.names.Tensors[:len(x.names.Tensors)-1]
-	if _, err := OpenAdapter(dir, x.names); err == nil || !strings.Contains(err.Error(), "the module b.2.w2, and a model of the family llama has none") {
+	if _, err := OpenAdapter(dir, x.names); err == nil || !strings.Contains(err.Error(), "the module b.2.w2, which a model of the family llama does not have") {
 		t.Error(err)
 	}
 	x.plan.Devices[0].Tensors[0].Train = true

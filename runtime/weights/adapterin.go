@@ -94,9 +94,9 @@ func (ad *Adapter) match(n *program.Names) error {
 	if len(strange) > 0 {
 		slices.Sort(strange)
 		if slices.ContainsFunc(strange, func(s string) bool { return strings.Contains(s, "lm_head.") }) && tiedOutput(n) {
-			return fmt.Errorf("the adapter is of lm_head, and the output of this model is its embedding")
+			return fmt.Errorf("the adapter is of lm_head, but the output of this model is its embedding")
 		}
-		return fmt.Errorf("the adapter has tensors that are of no parameter of a model of the family %s: %s", n.Family, few(strange))
+		return fmt.Errorf("the adapter has tensors that match no parameter of a model of the family %s: %s", n.Family, few(strange))
 	}
 	if len(ad.modules) == 0 {
 		return fmt.Errorf("the adapter has no factors, lora_A and lora_B")
@@ -157,16 +157,16 @@ func (ad *Adapter) check(n *program.Names, name string, of *program.Named) error
 	module := strings.TrimSuffix(name, weightSuffix)
 	if of == nil {
 		if module == "lm_head" && tiedOutput(n) {
-			return fmt.Errorf("the adapter is of lm_head, and the output of this model is its embedding")
+			return fmt.Errorf("the adapter is of lm_head, but the output of this model is its embedding")
 		}
-		return fmt.Errorf("the adapter is of the module %s, and a model of the family %s has none", module, n.Family)
+		return fmt.Errorf("the adapter is of the module %s, which a model of the family %s does not have", module, n.Family)
 	}
 	if m.a == "" || m.b == "" {
 		return fmt.Errorf("the adapter of %s has one factor without the other", module)
 	}
 	shape := shapeOf(of)
 	if len(shape) != 2 {
-		return fmt.Errorf("the adapter is of %s, which is no matrix", module)
+		return fmt.Errorf("the adapter is of %s, which is not a matrix", module)
 	}
 	if m.fused != nil {
 		return nil // was checked as a whole
@@ -185,7 +185,7 @@ func (ad *Adapter) check(n *program.Names, name string, of *program.Named) error
 	}
 	a, b := ad.file.Find(m.a).Shape, ad.file.Find(m.b).Shape
 	if !slices.Equal(a, []int64{rank, in}) || !slices.Equal(b, []int64{out, rank}) {
-		return fmt.Errorf("the factors of %s have the shapes %v and %v, and with the rank %d of %s they would have %v and %v", module, a, b, rank, adapterConfigFile, []int64{rank, in}, []int64{out, rank})
+		return fmt.Errorf("the factors of %s have the shapes %v and %v, but the rank %d of %s requires %v and %v", module, a, b, rank, adapterConfigFile, []int64{rank, in}, []int64{out, rank})
 	}
 	return nil
 }

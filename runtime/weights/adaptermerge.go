@@ -115,7 +115,7 @@ func (k *keeper) module(t *program.Named) error {
 		}
 		x := matrixOf(p)
 		if x == nil {
-			return fmt.Errorf("%s is no matrix of the rows and columns of %s", p.Param, module)
+			return fmt.Errorf("%s is not a matrix of the rows and columns of %s", p.Param, module)
 		}
 		inner, err := x.inner(at)
 		if err != nil {
@@ -197,7 +197,7 @@ func (k *keeper) piece(module string, x *matrix, inner int, at *adapter, scale f
 		ratio = scale / at.scale
 	}
 	if math.IsInf(ratio, 0) || math.IsNaN(ratio) {
-		return fmt.Errorf("the lora block of %s multiplies by %v, and the adapter by %v", param, at.scale, scale)
+		return fmt.Errorf("the lora block of %s multiplies by %v, but the adapter by %v", param, at.scale, scale)
 	}
 	for to, from := range list {
 		for j := range s.cols {

@@ -116,7 +116,7 @@ func lowRanks(src Source, p *program.Plan, n *program.Names, to dtype.DType) ([]
 	}
 	for _, path := range sortedKeys(all) {
 		if !used[path] {
-			return nil, fmt.Errorf("%s has an adapter, and no tensor of the family %s is of it", path, n.Family)
+			return nil, fmt.Errorf("%s has an adapter, but the family %s has no tensor for it", path, n.Family)
 		}
 	}
 	return out, nil
@@ -139,7 +139,7 @@ func lowRankOf(src Source, all map[string]*adapter, t *program.Named) (*lowRank,
 		m := matrixOf(p)
 		a := all[p.Param]
 		if a != nil && m == nil {
-			return nil, fmt.Errorf("%s has an adapter, and %s is no matrix of its rows and columns", p.Param, t.Name)
+			return nil, fmt.Errorf("%s has an adapter, but %s is not a matrix of its rows and columns", p.Param, t.Name)
 		}
 		if a != nil {
 			in, err := m.inner(a)
@@ -200,7 +200,7 @@ func (f *factors) read(b *block) (err error) {
 		return err
 	}
 	if !slices.Equal(f.d.Shape, b.a.downShape) || !slices.Equal(f.u.Shape, b.a.upShape) {
-		return fmt.Errorf("the adapter of %s has the shapes %v and %v, and the plan's has %v and %v", b.path, f.d.Shape, f.u.Shape, b.a.downShape, b.a.upShape)
+		return fmt.Errorf("the adapter of %s has the shapes %v and %v, but the plan's has %v and %v", b.path, f.d.Shape, f.u.Shape, b.a.downShape, b.a.upShape)
 	}
 	f.path = b.path
 	return nil

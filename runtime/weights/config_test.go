@@ -71,7 +71,7 @@ func TestNonfinite(t *testing.T) {
 		t.Error(err)
 	}
 	c["layer_norm_epsilon"] = json.Number("NaN")
-	if _, err := c.Read(); err == nil || !strings.Contains(err.Error(), "layer_norm_epsilon = NaN, which is no finite number") {
+	if _, err := c.Read(); err == nil || !strings.Contains(err.Error(), "layer_norm_epsilon = NaN, which is not a finite number") {
 		t.Error(err)
 	}
 	for _, text := range []string{`{"a": Na}`, `{"a": NaN NaN}`, `NaN`, `{NaN: 1}`, `{"a": -Infinit}`} {

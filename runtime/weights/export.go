@@ -95,7 +95,7 @@ func plan(src Source, n *program.Names, to dtype.DType) ([]safetensors.Tensor, e
 				return nil, fmt.Errorf("the checkpoint lacks the parameter %s", p.Param)
 			}
 			if !have.DType.IsFloat() || !inside(&p, have.Shape) {
-				return nil, fmt.Errorf("the checkpoint has %s as %s%v, and the plan takes %v elements from %v on", p.Param, have.DType.Safetensors(), have.Shape, p.Extent, p.From)
+				return nil, fmt.Errorf("the checkpoint has %s as %s%v, but the plan needs %v elements from %v on", p.Param, have.DType.Safetensors(), have.Shape, p.Extent, p.From)
 			}
 			if d == 0 {
 				d = have.DType

@@ -131,7 +131,7 @@ func (ad *Adapter) fits(m *peftModule, label string, experts, out, in int64) err
 	a, b := ad.file.Find(m.a).Shape, ad.file.Find(m.b).Shape
 	wantA, wantB := []int64{experts * m.rank, in}, []int64{out, experts * m.rank}
 	if !slices.Equal(a, wantA) || !slices.Equal(b, wantB) {
-		return fmt.Errorf("the factors of %s have the shapes %v and %v, and with the rank %d of %s they would have %v and %v", label, a, b, m.rank, adapterConfigFile, wantA, wantB)
+		return fmt.Errorf("the factors of %s have the shapes %v and %v, but the rank %d of %s requires %v and %v", label, a, b, m.rank, adapterConfigFile, wantA, wantB)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func writeGGUF(src Source, n *program.Names, path string, out []safetensors.Tens
 			kind = out[i].DType
 		}
 		if _, ok := ggmlType[out[i].DType]; !ok {
-			return fmt.Errorf("GGUF files have no elements of %s here; --dtype says another type", out[i].DType)
+			return fmt.Errorf("%s cannot be written to GGUF; choose another type with --dtype", out[i].DType)
 		}
 	}
 	all := out

@@ -110,7 +110,7 @@ func (f *Folder) match(n *program.Names) (map[string][]part, error) {
 		}
 		have, want := file.Find(name), shapeOf(t)
 		if !slices.Equal(have.Shape, want) {
-			return nil, fmt.Errorf("%s: the tensor %s has the shape %v, and the model's is %v%w", f.dir, name, have.Shape, want, ErrFit)
+			return nil, fmt.Errorf("%s: the tensor %s has the shape %v, but the model's is %v%w", f.dir, name, have.Shape, want, ErrFit)
 		}
 		switch have.DType {
 		case dtype.F32, dtype.F16, dtype.BF16:

@@ -109,7 +109,7 @@ func (m *merged) add(path string, a *adapter) error {
 			shape []int64
 		}{{a.down, down.Shape}, {a.up, up.Shape}} {
 			if i := slices.Index(part.axes, a.base[k]); i >= 0 && part.shape[i] != n {
-				return fmt.Errorf("the adapter of %s has %d elements along %s, and it has %d", path, part.shape[i], a.base[k], n)
+				return fmt.Errorf("the adapter of %s has %d elements along %s, but the parameter has %d", path, part.shape[i], a.base[k], n)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func readWhole(src Source, path string, axes []string) (*safetensors.Tensor, []f
 		return nil, nil, fmt.Errorf("the parameter %s is missing: an adapter needs it", path)
 	}
 	if len(t.Shape) != len(axes) || !t.DType.IsFloat() {
-		return nil, nil, fmt.Errorf("%s is %s%v, and the plan has it with the axes %s", path, t.DType.Safetensors(), t.Shape, strings.Join(axes, ", "))
+		return nil, nil, fmt.Errorf("%s is %s%v, but the plan has it with the axes %s", path, t.DType.Safetensors(), t.Shape, strings.Join(axes, ", "))
 	}
 	raw := make([]byte, t.Bytes())
 	if err := src.ReadSlice(path, safetensors.Slice{}, raw); err != nil {

@@ -107,7 +107,7 @@ func shards(text []byte) ([]string, error) {
 	seen := map[string]bool{}
 	for _, s := range index.Map {
 		if s == "" || s != filepath.Base(s) || strings.ContainsAny(s, `/\`) || s == ".." || s == "." {
-			return nil, fmt.Errorf("%q is no file of this folder", s)
+			return nil, fmt.Errorf("%q is not a file of this folder", s)
 		}
 		seen[s] = true
 	}

@@ -61,7 +61,7 @@ func parsePeft(text []byte) (*peftConfig, error) {
 		return nil, fmt.Errorf("not a config of an adapter: %w", err)
 	}
 	if !strings.EqualFold(c.Type, "LORA") {
-		return nil, fmt.Errorf("peft_type is %q, and low-rank adapters, LORA, alone are read", c.Type)
+		return nil, fmt.Errorf("peft_type is %q, but only low-rank adapters, LORA, are supported", c.Type)
 	}
 	if err := refuseUnread(all); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func refuseUnread(all Config) error {
 	}
 	if len(more) > 0 {
 		slices.Sort(more)
-		return fmt.Errorf("the adapter has %s, and adapters of that kind are not read", few(more))
+		return fmt.Errorf("the adapter has %s, a kind that is not supported", few(more))
 	}
 	if start, ok := all["init_lora_weights"].(string); ok {
 		for _, s := range startsOver {

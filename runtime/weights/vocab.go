@@ -219,7 +219,7 @@ func (v *vocab) pad() {
 // fill has as many tokens as the model has rows for.
 func (v *vocab) fill(size int) error {
 	if len(v.tokens) > size {
-		return fmt.Errorf("it has %d tokens, and the model %d", len(v.tokens), size)
+		return fmt.Errorf("it has %d tokens, but the model has %d", len(v.tokens), size)
 	}
 	for len(v.tokens) < size {
 		v.pad()

@@ -103,7 +103,7 @@ func TestScores(t *testing.T) {
 			t.Errorf("%v: %v, want %q", c.files, err, c.want)
 		}
 	}
-	if _, err := readVocab(folderWith(t, map[string]string{"tokenizer.json": "copy gpt2.json"}), nil, 100); err == nil || !strings.Contains(err.Error(), "420 tokens, and the model 100") {
+	if _, err := readVocab(folderWith(t, map[string]string{"tokenizer.json": "copy gpt2.json"}), nil, 100); err == nil || !strings.Contains(err.Error(), "420 tokens, but the model has 100") {
 		t.Error(err)
 	}
 	cut, err := os.ReadFile(tokenizerTests + "llama3.json")
@@ -111,7 +111,7 @@ func TestScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := strings.Replace(string(cut), `{1,3}`, `{1,2}`, 1)
-	if _, err := readVocab(folderWith(t, map[string]string{"tokenizer.json": other}), nil, 900); err == nil || !strings.Contains(err.Error(), "cuts text in a way") {
+	if _, err := readVocab(folderWith(t, map[string]string{"tokenizer.json": other}), nil, 900); err == nil || !strings.Contains(err.Error(), "splits text in a way") {
 		t.Error(err)
 	}
 }

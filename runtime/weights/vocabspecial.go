@@ -23,7 +23,7 @@ var wholeWords = map[string]bool{"llama-bpe": true, "tekken": true}
 func (j *tokenizerJSON) cutting() (string, error) {
 	for _, c := range j.Normalizer.parts() {
 		if c.Type != "NFC" { // which llama.cpp leaves out
-			return "", fmt.Errorf("the tokenizer changes text by %s first, and llama.cpp does not", c.Type)
+			return "", fmt.Errorf("the tokenizer first changes text by %s, which llama.cpp does not do", c.Type)
 		}
 	}
 	name := ""
@@ -37,7 +37,7 @@ func (j *tokenizerJSON) cutting() (string, error) {
 		name = cuts[list[0].Pattern.Regex]
 	}
 	if name == "" || j.Model.Whole && !wholeWords[name] {
-		return "", errors.New("the tokenizer cuts text in a way for which llama.cpp has no name that is known here")
+		return "", errors.New("the tokenizer splits text in a way that ptc cannot name for llama.cpp")
 	}
 	return name, nil
 }

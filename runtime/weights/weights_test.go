@@ -148,7 +148,7 @@ func TestImportRefuses(t *testing.T) {
 		"extra": {func(l []safetensors.Tensor) []safetensors.Tensor {
 			return append(l, safetensors.Tensor{Name: "top.mask", DType: dtype.F32})
 		}, "does not: top.mask"},
-		"shape": {func(l []safetensors.Tensor) []safetensors.Tensor { l[0].Shape = []int64{6, 3}; return l }, "[6 3], and the model's is [3 6]"},
+		"shape": {func(l []safetensors.Tensor) []safetensors.Tensor { l[0].Shape = []int64{6, 3}; return l }, "[6 3], but the model's is [3 6]"},
 		"dtype": {func(l []safetensors.Tensor) []safetensors.Tensor { l[0].DType = dtype.I32; return l }, "I32; expected F32"},
 		"mixed": {func(l []safetensors.Tensor) []safetensors.Tensor { l[2].DType = dtype.F16; return l }, "parts of one parameter"},
 	} {
@@ -181,7 +181,7 @@ func TestShards(t *testing.T) {
 	write(t, filepath.Join(dir, "b.safetensors"), list)
 	for text, want := range map[string]string{
 		`{"weight_map": {"top.qk": "a.safetensors", "top.e0": "b.safetensors"}}`: "in another file as well",
-		`{"weight_map": {"top.qk": "../a.safetensors"}}`:                         "no file of this folder",
+		`{"weight_map": {"top.qk": "../a.safetensors"}}`:                         "is not a file of this folder",
 		`{"weight_map": {}}`: "0 shards",
 		`[]`:                 "not an index",
 		`{"weight_map": {"top.qk": "none.safetensors"}}`: "none.safetensors",

@@ -34,7 +34,7 @@ func within(dir, name string) (string, error) {
 			return path, nil
 		}
 	}
-	return path, fmt.Errorf("%s is a link out of its folder, to %s: links that lead elsewhere are not followed; put the file itself there", path, to)
+	return path, fmt.Errorf("%s is a link out of its folder, to %s, which is not followed; put the file itself there", path, to)
 }
 
 // readIn reads a regular file of a folder, of at most limit bytes.

@@ -62,7 +62,7 @@ func TestBombs(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := read(put("a.parquet", b.Bytes()))
-		if large := n > maxValues; large != (err != nil) || large && !strings.Contains(err.Error(), "smaller groups of rows") {
+		if large := n > maxValues; large != (err != nil) || large && !strings.Contains(err.Error(), "smaller row groups") {
 			t.Errorf("%d values in %d bytes: %v", n, b.Len(), err)
 		}
 	}

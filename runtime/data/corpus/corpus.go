@@ -86,14 +86,14 @@ func Read(path string, c Columns, do func(Document) error) error {
 		return readLines(r, c, do)
 	}
 	if c.Record {
-		return errors.New("it is no file of records: JSON lines (.jsonl) or parquet")
+		return errors.New("it is not a file of records: JSON lines (.jsonl) or parquet")
 	}
 	text, err := io.ReadAll(io.LimitReader(r, MaxDocument+1))
 	if err != nil {
 		return err
 	}
 	if len(text) > MaxDocument {
-		return fmt.Errorf("the text is longer than %s, which a document may have; split the file", units.Bytes(MaxDocument))
+		return fmt.Errorf("the text is longer than %s, the limit for a document; split the file", units.Bytes(MaxDocument))
 	}
 	if err := CheckText(text); err != nil {
 		return err
@@ -138,7 +138,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("it becomes more than %d times as long when it is decompressed, and %s besides, which is the limit; if it is meant so, decompress the file first", maxRatio, units.Bytes(plainBytes))
+		return 0, fmt.Errorf("it expands to more than %d times its size plus %s, which is the limit; if that is intended, decompress the file first", maxRatio, units.Bytes(plainBytes))
 	}
 	return n, err
 }
@@ -148,13 +148,13 @@ func decompress(r io.Reader, name string) (out io.Reader, done func(), err error
 	case strings.HasSuffix(name, ".gz"):
 		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
 		if err != nil {
-			return nil, nil, fmt.Errorf("it is no gzip stream: %w", err)
+			return nil, nil, fmt.Errorf("it is not a gzip stream: %w", err)
 		}
 		return z, func() { _ = z.Close() }, nil
 	case strings.HasSuffix(name, ".zst"):
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return nil, nil, fmt.Errorf("it is no zstd stream: %w", err)
+			return nil, nil, fmt.Errorf("it is not a zstd stream: %w", err)
 		}
 		return z, z.Close, nil
 	}
@@ -213,9 +213,9 @@ func parseRecord(line []byte, c Columns) (d Document, err error) {
 	var kind *json.UnmarshalTypeError
 	switch err := json.Unmarshal(line, &record); {
 	case errors.As(err, &kind):
-		return d, fmt.Errorf("it is no JSON object but a JSON %s", kind.Value)
+		return d, fmt.Errorf("it is a JSON %s, not a JSON object", kind.Value)
 	case err != nil:
-		return d, fmt.Errorf("it is no JSON object: %w", err)
+		return d, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	raw, ok := record[c.Text]
 	if !ok {
@@ -252,7 +252,7 @@ func tokensOf(raw []byte) ([]int32, error) {
 	var out []int32
 	// Of a null among numbers the library would make a 0.
 	if err := json.Unmarshal(raw, &out); err != nil || bytes.IndexByte(raw, 'n') >= 0 {
-		return nil, fmt.Errorf("it is no list of tokens, which are whole numbers from 0 to %d", math.MaxInt32)
+		return nil, fmt.Errorf("it is not a list of tokens, which are integers from 0 to %d", math.MaxInt32)
 	}
 	for _, id := range out {
 		if id < 0 {

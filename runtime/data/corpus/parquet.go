@@ -24,7 +24,7 @@ func readParquet(r io.ReaderAt, size int64, c Columns, do func(Document) error) 
 	}()
 	f, err := parquet.OpenFile(r, size, parquet.SkipBloomFilters(true))
 	if err != nil {
-		return fmt.Errorf("it is no parquet file: %w", err)
+		return fmt.Errorf("it is not a parquet file: %w", err)
 	}
 	if err := checkValues(f, size); err != nil {
 		return err
@@ -41,7 +41,7 @@ func readParquet(r io.ReaderAt, size int64, c Columns, do func(Document) error) 
 			return err
 		}
 		if !rows.prompt.text() {
-			return fmt.Errorf("the column %q has no text, and prompts are text", c.Prompt)
+			return fmt.Errorf("the column %q has no text, but prompts are text", c.Prompt)
 		}
 	}
 	for _, g := range f.RowGroups() {
@@ -66,11 +66,11 @@ func checkValues(f *parquet.File, size int64) error {
 	for i, g := range f.Metadata().RowGroups {
 		for _, c := range g.Columns {
 			if c.MetaData.NumValues > max(most, g.NumRows) {
-				return fmt.Errorf("its group of rows %d has %d values in the column %q for %d rows, and a file of %s may have %d in a group: write it with smaller groups of rows",
+				return fmt.Errorf("its row group %d has %d values in the column %q for %d rows, but a file of %s may have %d in a group: write it with smaller row groups",
 					i, c.MetaData.NumValues, strings.Join(c.MetaData.PathInSchema, "."), g.NumRows, units.Bytes(size), most)
 			}
 			if c.MetaData.TotalUncompressedSize > plainBytes+min(size, math.MaxInt64/maxRatio)*maxRatio {
-				return fmt.Errorf("its column %q becomes more than %d times as long as the file when it is decompressed, which is the limit: write it again with another compression", strings.Join(c.MetaData.PathInSchema, "."), maxRatio)
+				return fmt.Errorf("its column %q expands to more than %d times the size of the file, which is the limit: write it again with another compression", strings.Join(c.MetaData.PathInSchema, "."), maxRatio)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func findColumn(f *parquet.File, name string) (column, error) {
 	}
 	switch {
 	case at < 0:
-		return column{}, fmt.Errorf("there is no column %q; there are %s", name, strings.Join(all, ", "))
+		return column{}, fmt.Errorf("there is no column %q; the columns are %s", name, strings.Join(all, ", "))
 	case len(below) > 1:
 		return column{}, fmt.Errorf("the column %q is a group; name one of %s", name, strings.Join(below, ", "))
 	}
@@ -129,14 +129,14 @@ func newColumn(f *parquet.File, name string, path []string, index int) (column, 
 	}
 	if t := node.Type().LogicalType(); t != nil {
 		if _, null := t.Value.(*logical.NullType); null {
-			return c, fmt.Errorf("the column %q has nulls alone", name)
+			return c, fmt.Errorf("the column %q has only nulls", name)
 		}
 	}
 	switch c.kind = node.Type().Kind(); {
 	case c.kind != parquet.ByteArray && c.kind != parquet.Int32 && c.kind != parquet.Int64:
-		return c, fmt.Errorf("the column %q has %s, and text or whole numbers are read", name, c.kind)
+		return c, fmt.Errorf("the column %q has %s, but must have text or integers", name, c.kind)
 	case lists > 1 || lists > 0 && c.text():
-		return c, fmt.Errorf("the column %q has several texts or lists in a row, and a document is one text or one list of whole numbers", name)
+		return c, fmt.Errorf("the column %q has several texts or lists in a row, but a document is one text or one list of integers", name)
 	}
 	return c, nil
 }

@@ -48,13 +48,13 @@ func TestLines(t *testing.T) {
 		`{"text": null}` + "\n" + `{"text": []}`:        `[] []`,
 		`{"text": [1, 2]}`:                              `[1 2]`,
 		`{"text": [1, -2]}`:                             "line 1: its column \"text\": the token -2 is out of range",
-		`{"text": [1, null]}`:                           "it is no list of tokens",
-		`{"text": [1, 2.5]}`:                            "it is no list of tokens",
-		`{"text": [1, 2147483648]}`:                     "it is no list of tokens",
+		`{"text": [1, null]}`:                           "it is not a list of tokens",
+		`{"text": [1, 2.5]}`:                            "it is not a list of tokens",
+		`{"text": [1, 2147483648]}`:                     "it is not a list of tokens",
 		`{"text": {"a": 1}}`:                            "neither text nor a list of tokens",
-		`["text"]`:                                      "line 1: it is no JSON object but a JSON array",
-		`{"text": "a"}` + "\n\ufeff" + `{"text": "b"}`:  "line 2: it is no JSON object",
-		`{"text": "a"} {"text": "b"}`:                   "it is no JSON object",
+		`["text"]`:                                      "line 1: it is a JSON array, not a JSON object",
+		`{"text": "a"}` + "\n\ufeff" + `{"text": "b"}`:  "line 2: it is not a JSON object",
+		`{"text": "a"} {"text": "b"}`:                   "it is not a JSON object",
 	} {
 		got, err := documents(t, "a.jsonl", []byte(text), "")
 		hold(t, text, got, err, want)
@@ -65,7 +65,7 @@ func TestLines(t *testing.T) {
 func TestBinary(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.txt":     "this is a binary file: 2 of its 4 bytes are NUL",
-		"a.TXT.GZ":  "it is no gzip stream",
+		"a.TXT.GZ":  "it is not a gzip stream",
 		"a.txt.Zst": "magic number mismatch",
 	} {
 		got, err := documents(t, name, []byte("a\x00b\x00"), "")
@@ -114,7 +114,7 @@ func TestColumns(t *testing.T) {
 		"lists":     "several texts or lists",
 		"meta":      `the column "meta" is a group; name one of meta.text, meta.lang`,
 		"meta.text": `"x" "y"`,
-		"score":     "has DOUBLE, and text or whole numbers are read",
+		"score":     "has DOUBLE, but must have text or integers",
 		"single":    "[5] [6]",
 		"none":      "there is no column",
 	} {

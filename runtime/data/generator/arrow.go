@@ -115,7 +115,7 @@ func columnOf(c arrow.Array) (Column, error) {
 		}
 		kind, ok := arrowTypes[c.DataType().ID()]
 		if !ok {
-			return out, fmt.Errorf("it is of %s, and numbers are read, or lists of them", c.DataType())
+			return out, fmt.Errorf("it is of %s, but must be numbers or lists of them", c.DataType())
 		}
 		at := (from + c.Data().Offset()) * kind.bytes
 		if n > 0 {
@@ -135,7 +135,7 @@ func equalLists(x *array.List, from, n int) (size, first int, err error) {
 	first, size = int(offsets[0]), int(offsets[1]-offsets[0])
 	for i := range n {
 		if int(offsets[i+1]-offsets[i]) != size {
-			return 0, 0, fmt.Errorf("row 0 has %d numbers, and row %d has %d", size, i, offsets[i+1]-offsets[i])
+			return 0, 0, fmt.Errorf("row 0 has %d numbers, but row %d has %d", size, i, offsets[i+1]-offsets[i])
 		}
 	}
 	return size, first, nil
@@ -170,21 +170,21 @@ func (f *frames) Message() (*ipc.Message, error) {
 
 func (f *frames) message() (m *ipc.Message, err error) {
 	if f.seen++; f.seen > maxMessages {
-		return nil, fmt.Errorf("more than %d messages that are no record batch", maxMessages)
+		return nil, fmt.Errorf("more than %d messages that are not record batches", maxMessages)
 	}
 	var head [8]byte
 	if _, err := io.ReadFull(f.r, head[:]); err != nil {
 		return nil, err
 	}
 	if string(head[:4]) != ArrowStart {
-		return nil, errors.New("this is no message of Arrow")
+		return nil, errors.New("this is not an Arrow message")
 	}
 	n := int64(int32(binary.LittleEndian.Uint32(head[4:])))
 	switch {
 	case n == 0:
 		return nil, io.EOF
 	case n < 8 || n > maxMetadata:
-		return nil, fmt.Errorf("a message of Arrow has %d bytes of metadata, and may have %d", n, maxMetadata)
+		return nil, fmt.Errorf("an Arrow message has %d bytes of metadata, but the limit is %d", n, maxMetadata)
 	}
 	meta, err := grow(f.r, n)
 	if err != nil {
@@ -192,12 +192,12 @@ func (f *frames) message() (m *ipc.Message, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			m, err = nil, fmt.Errorf("a message of Arrow is damaged: %v", p)
+			m, err = nil, fmt.Errorf("an Arrow message is damaged: %v", p)
 		}
 	}()
 	size := ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(nil)).BodyLen()
 	if size < 0 || size > f.limit {
-		return nil, fmt.Errorf("a record batch has %d bytes, and may have %d", size, f.limit)
+		return nil, fmt.Errorf("a record batch has %d bytes, but the limit is %d", size, f.limit)
 	}
 	body, err := grow(f.r, size)
 	if err != nil {
@@ -241,6 +241,6 @@ func (b *bounded) Reallocate(n int, x []byte) []byte {
 
 func (b *bounded) check(n int) {
 	if int64(n) > b.limit {
-		panic(fmt.Errorf("a buffer has %d bytes, and may have %d", n, b.limit))
+		panic(fmt.Errorf("a buffer has %d bytes, but the limit is %d", n, b.limit))
 	}
 }

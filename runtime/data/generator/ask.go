@@ -64,7 +64,7 @@ func (a *Ask) line() []byte {
 func parseAnswer(line []byte, asked *Ask) (*Answer, error) {
 	a := new(Answer)
 	if err := json.Unmarshal(line, a); err != nil {
-		return nil, fmt.Errorf("its answer is no JSON that is understood: %w", err)
+		return nil, fmt.Errorf("its answer is not valid JSON: %w", err)
 	}
 	switch {
 	case a.Error != "":
@@ -72,9 +72,9 @@ func parseAnswer(line []byte, asked *Ask) (*Answer, error) {
 	case a.Version != Version:
 		return nil, fmt.Errorf("its answer has \"ptc_stream\": %d, and this is version %d", a.Version, Version)
 	case a.First < 0 || a.Examples < 0:
-		return nil, fmt.Errorf("its answer has first %d and examples %d, and neither may be below 0", a.First, a.Examples)
+		return nil, fmt.Errorf("its answer has first %d and examples %d, but neither may be negative", a.First, a.Examples)
 	case a.Split != "" && a.Split != asked.Split:
-		return nil, fmt.Errorf("it gives the part %q, and was asked for %q", a.Split, asked.Split)
+		return nil, fmt.Errorf("it sends the split %q instead of %q", a.Split, asked.Split)
 	}
 	return a, nil
 }

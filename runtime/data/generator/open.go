@@ -35,14 +35,14 @@ func Connect(from string, ask Ask, limit time.Duration) (*Stream, error) {
 	switch p.kind {
 	case command:
 		if s.child, err = startChild(p.text, s.asked); err != nil {
-			return nil, fmt.Errorf("the program cannot be started: %w", err)
+			return nil, fmt.Errorf("cannot start the program: %w", err)
 		}
 		s.conn = s.child
 	case unixSocket, tcpSocket:
 		s.socket = true
 		network := map[placeKind]string{unixSocket: "unix", tcpSocket: "tcp"}[p.kind]
 		if s.conn, err = net.DialTimeout(network, p.text, min(limit, 30*time.Second)); err != nil {
-			return nil, fmt.Errorf("the program cannot be reached: %w", err)
+			return nil, fmt.Errorf("cannot connect to the program: %w", err)
 		}
 	case descriptor:
 		f, err := openDescriptor(p)
@@ -56,7 +56,7 @@ func Connect(from string, ask Ask, limit time.Duration) (*Stream, error) {
 		// A program that does not read what is asked has ended its input, or leaves it in the pipe.
 		if _, err := s.conn.Write(s.asked.line()); err != nil && p.kind != command {
 			_ = s.Close()
-			return nil, fmt.Errorf("the program cannot be asked: %w", err)
+			return nil, fmt.Errorf("cannot send the request to the program: %w", err)
 		}
 	}
 	return s, nil
@@ -75,7 +75,7 @@ func openDescriptor(p place) (*os.File, error) {
 	case st.IsDir():
 		err = fmt.Errorf("%s is a folder", p.text)
 	case st.Mode()&os.ModeCharDevice != 0 && p.fd == 0:
-		err = errors.New("the standard input is a terminal, and should be the output of a program")
+		err = errors.New("standard input is a terminal, but should be the output of a program")
 	}
 	if err != nil {
 		_ = f.Close()
@@ -113,7 +113,7 @@ func (s *Stream) line() ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxAnswer:
-			return nil, fmt.Errorf("its answer has more than %d bytes", maxAnswer)
+			return nil, fmt.Errorf("its answer is longer than %d bytes", maxAnswer)
 		case err == nil:
 			return bytes.TrimSpace(line), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
@@ -142,9 +142,9 @@ func (s *Stream) End() error {
 	case err != nil && !errors.Is(err, io.EOF):
 		return err
 	case err != nil && s.socket && s.Answered:
-		return errors.New("the connection has broken off before the end of the examples was said")
+		return errors.New("the connection broke before the program announced the end of the examples")
 	case err == nil && head[0] != '{':
-		return fmt.Errorf("behind the last batch %q follows", head)
+		return fmt.Errorf("%q follows the last batch", head)
 	case err == nil:
 		line, err := s.line()
 		if err != nil {
@@ -152,7 +152,7 @@ func (s *Stream) End() error {
 		}
 		var c closing
 		if err := json.Unmarshal(line, &c); err != nil || !c.End && c.Error == "" {
-			return errors.New("the line behind the last batch says neither of an end nor of an error")
+			return errors.New("the line after the last batch has neither an end nor an error")
 		}
 		if c.Error != "" {
 			return errors.New(c.Error)

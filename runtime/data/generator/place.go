@@ -28,7 +28,7 @@ func parsePlace(from string) (place, error) {
 	head, rest, has := strings.Cut(from, ":")
 	switch {
 	case strings.TrimSpace(from) == "":
-		return place{}, fmt.Errorf("no place is given: a command line, unix:PATH, tcp:HOST:PORT, fd:N or -")
+		return place{}, fmt.Errorf("no source is given: a command line, unix:PATH, tcp:HOST:PORT, fd:N or -")
 	case strings.ContainsRune(from, 0):
 		return place{}, fmt.Errorf("the place %q has a NUL", from)
 	case from == "-":
@@ -36,7 +36,7 @@ func parsePlace(from string) (place, error) {
 	case has && head == "fd":
 		n, err := strconv.Atoi(rest)
 		if err != nil || n < 0 || n > 1<<20 {
-			return place{}, fmt.Errorf("%s is no descriptor such as fd:3", from)
+			return place{}, fmt.Errorf("%s is not a descriptor such as fd:3", from)
 		}
 		return place{kind: descriptor, text: from, fd: n}, nil
 	case has && head == "unix":
@@ -46,7 +46,7 @@ func parsePlace(from string) (place, error) {
 		return place{kind: unixSocket, text: rest}, nil
 	case has && head == "tcp":
 		if at := strings.LastIndexByte(rest, ':'); at < 1 || at == len(rest)-1 {
-			return place{}, fmt.Errorf("%s is no address such as tcp:host:7070", from)
+			return place{}, fmt.Errorf("%s is not an address such as tcp:host:7070", from)
 		}
 		return place{kind: tcpSocket, text: rest}, nil
 	}

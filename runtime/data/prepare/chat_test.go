@@ -103,7 +103,7 @@ func TestChat(t *testing.T) {
 	if ids, _, err := data.ReadTokens([]string{o.Dir + "/*.bin"}, "auto", 0, 1); err != nil || ids[0] != list[0].Tokens[0] {
 		t.Errorf("%v, %v", ids, err)
 	}
-	if _, err := data.Open("tokens", []data.Option{{Key: "files", Value: o.Dir + "/*.bin"}}, b); err == nil || !strings.Contains(err.Error(), "data.chat reads them") {
+	if _, err := data.Open("tokens", []data.Option{{Key: "files", Value: o.Dir + "/*.bin"}}, b); err == nil || !strings.Contains(err.Error(), "use data.chat") {
 		t.Errorf("as tokens: %v", err)
 	}
 	o.Pairs = true
@@ -142,7 +142,7 @@ func TestChatErrors(t *testing.T) {
 		t.Error(err)
 	}
 	o.Patterns = []string{filepath.Join(chatTok, chat.ConfigName)}
-	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "it is no file of records") {
+	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "it is not a file of records") {
 		t.Error(err)
 	}
 }

@@ -68,7 +68,7 @@ func TestOtherTokenizer(t *testing.T) {
 	want := bytesOf(t, o.Dir)
 	other := withFile(t, "tokenizer.json", "\n\n")
 	other.Patterns, other.Dir = o.Patterns, o.Dir
-	if _, err := Run(context.Background(), other); err == nil || !strings.Contains(err.Error(), "of another tokenizer") {
+	if _, err := Run(context.Background(), other); err == nil || !strings.Contains(err.Error(), "from another tokenizer") {
 		t.Errorf("another tokenizer: %v", err)
 	}
 	if d := cmp.Diff(want, bytesOf(t, o.Dir)); d != "" {
@@ -77,7 +77,7 @@ func TestOtherTokenizer(t *testing.T) {
 	for _, name := range []string{"manifest.json", "shard-00000.bin"} {
 		o := withFile(t, name, "")
 		o.Patterns, o.Dir = other.Patterns, t.TempDir()
-		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "copy it to another name") {
+		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "rename it") {
 			t.Errorf("a tokenizer with the name %s: %v", name, err)
 		}
 	}

@@ -157,7 +157,7 @@ func (w *writer) resume(ctx context.Context) (done bool, err error) {
 			return false, fmt.Errorf("%s has shards of other files, of another tokenizer or with other options; name another folder, or delete it", w.o.Dir)
 		}
 		if old.Content != "" && old.Content != w.m.Content { // older programs did not write it down
-			return false, fmt.Errorf("the files have changed since %s was begun, though not in their names and sizes; name another folder, or delete it", w.o.Dir)
+			return false, fmt.Errorf("the contents of the files have changed since %s was begun; name another folder, or delete it", w.o.Dir)
 		}
 		for _, s := range old.Shards {
 			if err := w.check(ctx, s); err != nil {
@@ -265,7 +265,7 @@ func (w *writer) read(ctx context.Context, files []data.File, work, order chan<-
 		}
 	}
 	if n < w.skip {
-		return fmt.Errorf("%s has shards of %d documents, and the files have %d", w.o.Dir, w.skip, n)
+		return fmt.Errorf("%s has shards of %d documents, but the files have %d", w.o.Dir, w.skip, n)
 	}
 	return nil
 }

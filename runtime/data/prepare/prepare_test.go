@@ -193,7 +193,7 @@ func TestResume(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(o.Dir, "shard-00001.bin"), []byte("xx"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "is not what was written") {
+	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "has changed since it was written") {
 		t.Errorf("a damaged shard: %v", err)
 	}
 }
@@ -201,13 +201,13 @@ func TestResume(t *testing.T) {
 // TestErrors: broken input is told with its file and place, and leaves no shard.
 func TestErrors(t *testing.T) {
 	for want, c := range map[string]struct{ name, text string }{
-		"line 2: it is no JSON object":    {"a.jsonl", "{\"text\": \"x\"}\n{\"text\": \n"},
+		"line 2: it is not a JSON object": {"a.jsonl", "{\"text\": \"x\"}\n{\"text\": \n"},
 		`line 1: it has no column "text"`: {"a.jsonl", "{\"x\": 1}\n"},
 		"neither text nor a list":         {"a.jsonl", "{\"text\": 1}\n"},
 		"the token 5000 is not below":     {"a.jsonl", "{\"text\": [1, 5000]}\n"},
-		"it is no gzip stream":            {"a.txt.gz", "no"},
+		"it is not a gzip stream":         {"a.txt.gz", "no"},
 		"magic number mismatch":           {"a.txt.zst", "none at all"},
-		"it is no parquet file":           {"a.parquet", "PAR1 and no more PAR1"},
+		"it is not a parquet file":        {"a.parquet", "PAR1 and no more PAR1"},
 		"the files have no text":          {"a.txt", ""},
 		"no file matches":                 {"b.txt", "x"},
 	} {

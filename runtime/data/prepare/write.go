@@ -156,14 +156,14 @@ func (w *writer) write(name string) error {
 func (w *writer) check(ctx context.Context, s data.Shard) error {
 	path := filepath.Join(w.o.Dir, s.Name)
 	if filepath.Base(s.Name) != s.Name {
-		return fmt.Errorf("the manifest in %s names the shard %q, which is no file's name", w.o.Dir, s.Name)
+		return fmt.Errorf("the manifest in %s names the shard %q, which is not a file name", w.o.Dir, s.Name)
 	}
 	sum, err := fileHash(ctx, path, make([]byte, hashBytes))
 	if err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum[:]) != s.SHA256 {
-		return fmt.Errorf("%s is not what was written; delete %s to begin anew", path, w.o.Dir)
+		return fmt.Errorf("%s has changed since it was written; delete %s to start over", path, w.o.Dir)
 	}
 	return nil
 }
@@ -175,14 +175,14 @@ func (w *writer) tokenizerFile() ([]byte, error) {
 	}
 	name := filepath.Base(tokenizer.FileOf(w.o.File))
 	if shard, _ := filepath.Match("shard-*.bin", name); shard || name == data.ManifestName || name == data.PartialName {
-		return nil, fmt.Errorf("%s has the name of a file that %s will have itself; copy it to another name", w.o.File, w.o.Dir)
+		return nil, fmt.Errorf("%s has the name of a file that ptc writes to %s; rename it", w.o.File, w.o.Dir)
 	}
 	raw, err := tokenizer.ReadFile(w.o.File)
 	if err != nil {
 		return nil, err
 	}
 	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != w.m.Tokenizer {
-		return nil, fmt.Errorf("%s has changed since it was read", w.o.File)
+		return nil, fmt.Errorf("%s has changed since ptc read it", w.o.File)
 	}
 	w.m.TokenizerFile = name
 	return raw, nil
