@@ -11,8 +11,8 @@ import (
 	"ptc/runtime/comm"
 )
 
-// Work that every process does for itself, such as writing its part of a checkpoint, may take longer than a
-// device may keep another waiting. So all say now and then that they are at work:
+// Work that every process does by itself, such as writing its part of a checkpoint, may take longer than the
+// timeout of a wait. So all processes say now and then that they are at work:
 //
 //	rank 0   work ── at work ── done ─────────────── done ▶ goes on
 //	rank 1   work ── at work ──── work ─── at work ─ done ▶ goes on

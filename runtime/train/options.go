@@ -15,16 +15,16 @@ import (
 	"ptc/runtime/program"
 )
 
-// Options of a run. The zero Options trains as long as the plan says and tells
-// nobody.
+// Options configure a run. The zero Options train as long as the plan says, and report
+// nothing.
 type Options struct {
-	// Steps is the number of the last step, counted from the first of training,
-	// so that it means the same for a run that resumes. 0: what the plan says.
+	// Steps is the number of the last step. It counts from the first step of training, so
+	// it means the same for a run that resumes. 0: the plan's number.
 	Steps int64
-	// Epochs is how often to go through the data, in place of Steps. 0: what the plan says.
+	// Epochs is how often to go through the data, instead of Steps. 0: the plan's number.
 	Epochs int64
-	// Patience is how many validations in a row may be no better than the best so far before
-	// the run ends. 0: what the plan says; less: any number.
+	// Patience ends the run after so many validations in a row without improvement.
+	// 0: the plan's number; negative: never.
 	Patience int64
 
 	Threads int     // 0: one for each processor
@@ -32,44 +32,42 @@ type Options struct {
 
 	Log metrics.Sink // nil: none. The caller closes it.
 
-	// Comm is this process's end of the communication, where each device of the
-	// plan has a process of its own: every one calls Run with the same options.
-	// The one with rank 0 alone tells the steps and writes files; of checkpoints each writes a part. Run closes
-	// it. Nil: this process has all devices.
+	// Comm is this process's end of the communication, if each device of the
+	// plan has a process of its own: every process calls Run with the same options.
+	// Rank 0 alone reports the steps and writes files; of a checkpoint each process
+	// writes a part. Run closes it. Nil: this process has all devices.
 	Comm []comm.Device
-	// CommTimeout is how long a device waits for another, where Comm is nil; 0:
-	// as package comm has it.
+	// CommTimeout is how long a device waits for another, if Comm is nil. 0: package
+	// comm's default.
 	CommTimeout time.Duration
 
-	// OffloadDir is the folder for the files of what the plan offloads to disk;
-	// empty: the system's for temporary files.
+	// OffloadDir is the folder for tensors that the plan offloads to disk.
+	// Empty: the system's folder for temporary files.
 	OffloadDir string
 
-	// Blas names a library of matrix products that takes the place of the plan's kernels where it is
-	// faster, as "lt", cuBLASLt; which ones these are is kept in the
-	// first folder of Cache that can be written, for the next run. The losses then depend on
-	// the library in their last bits. Empty, or "none": the plan's kernels compute all.
+	// Blas names a library that replaces the plan's kernels for matrix products where it is
+	// faster: "lt" is cuBLASLt. The choices are kept for the next run, in the first folder of
+	// Cache that can be written. The last bits of losses then depend on the library.
+	// Empty, or "none": the plan's kernels compute everything.
 	Blas  string
 	Cache []string
 
-	// Init is a safetensors file, or the folder of one checkpoint, with the parameters to
-	// start from, all of them, by path. Save is where those of the end go, as f32, or f64 where
-	// they are of that. Neither has
-	// states of the optimizer.
+	// Init is a safetensors file, or the folder of one checkpoint, with all parameters to
+	// start from, by path. Save is the file for the final parameters, as f32, or as f64 if
+	// they are f64. Neither has optimizer states.
 	Init, Save string
 
-	// SaveAverage is as Save, of the averages that optimizers keep; of a parameter without
-	// one, itself.
+	// SaveAverage is like Save, for the averages that optimizers keep. A parameter without an
+	// average is saved itself.
 	SaveAverage string
 
-	// InitPartial: parameters that Init lacks start as the model says, and what Init has
-	// beside them is not read; both are told. The parts of adapters may be missing in any
-	// case.
+	// InitPartial lets Init differ from the model: parameters that it lacks start as the model
+	// says, and others that it has are not read; a warning names both. Adapters may always be
+	// missing.
 	InitPartial bool
 
-	// DumpGrads is where the gradients of the first step that is executed go,
-	// before clipping, by the path of their parameter; DumpBatches where every
-	// batch goes, as step.N.field.
+	// DumpGrads is the file for the gradients of the first executed step, before clipping,
+	// by the path of their parameter; DumpBatches the file for every batch, as step.N.field.
 	DumpGrads, DumpBatches string
 
 	Checkpoint  string // folder of checkpoints, "": none are saved
@@ -83,11 +81,11 @@ type Options struct {
 	After       int64  // the phase of the run begins behind this step; 0: wherever the checkpoint is
 	Overwrite   bool   // start anew, and replace what Checkpoint has once the first new one is saved
 
-	// CheckpointSync lets steps wait until a checkpoint is written. Else it is copied into memory
-	// of the host, where there is room for that, and written while steps go on.
+	// CheckpointSync has steps wait until a checkpoint is written. Otherwise it is copied into
+	// host memory, if there is room, and written while steps go on.
 	CheckpointSync bool
-	// Grace is how long a scheduler waits between telling a run to end and ending it: what takes
-	// longer is warned of. 0: nobody knows.
+	// Grace is the scheduler's grace period between its signal and the end of the process.
+	// A run warns if it needs longer. 0: unknown.
 	Grace time.Duration
 
 	// Trace is the file for a trace, and TraceSteps how many steps have spans
@@ -95,23 +93,23 @@ type Options struct {
 	Trace      string
 	TraceSteps int
 
-	// Profile are the ceilings of this process, to which some steps' kernels are
-	// held, unless they run on what the plan knows the ceilings of; the Summary has the result. Nil: nothing is profiled. ProfileFile is
-	// where the result goes as JSON.
+	// Profile are the ceilings of this process, against which the kernels of some steps are
+	// measured, unless the plan knows the ceilings of what they run on. The Summary has the
+	// result, and ProfileFile gets it as JSON. Nil: nothing is profiled.
 	Profile     *profile.Ceilings
 	ProfileFile string
 
-	// Valid is over how many windows of what is held out validation averages, so that the
-	// loss does not depend on the batch: 0 means DefaultValid, less none at all. It is at
-	// the end and every ValidEvery steps: 0 means as the plan says, less only at the end.
+	// Valid is the number of held-out windows that validation averages over, so that the
+	// loss does not depend on the batch. 0: DefaultValid; negative: no validation. It runs at
+	// the end and every ValidEvery steps. 0: the plan's number; negative: only at the end.
 	Valid      int
 	ValidEvery int64
 
 	// OnNaN says what follows a step whose loss or gradients are not finite.
 	OnNaN OnNaN
 
-	// Begun is called when all is ready for the first step; until then the run
-	// has made no file, and may be ended at any instant. Nil: nobody asks.
+	// Begun is called when everything is ready for the first step. Until then the run
+	// has made no file, and may be ended at any time.
 	Begun func()
 
 	// OnFault is called, on a goroutine of its own, where native code makes the
@@ -133,8 +131,8 @@ type Options struct {
 	free func() (int64, bool) // memory that the host has left; nil: what it says
 }
 
-// ErrPreempted is the cause of a context that ends a run so that the machine can do other work,
-// and the run go on later from its checkpoint.
+// ErrPreempted is the cause of a context that ends a run because its machine is needed for
+// other work; the run resumes later from its checkpoint.
 var ErrPreempted = errors.New("preempted")
 
 // What holds where options say nothing.

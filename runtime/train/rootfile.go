@@ -9,10 +9,9 @@ import (
 	"ptc/runtime/device"
 )
 
-// When the root has collected what it writes to a file, the other processes have
-// nothing to do until the file is on the disk, which can take longer than a
-// device may keep another waiting. So the root tells them now and then that it
-// is at work, and at last that it has finished:
+// Once the root has collected a file's contents, the other processes have nothing to do
+// until the file is on disk. That can take longer than the timeout of a wait, so the root
+// sends a sign of life now and then, and says when it has finished:
 //
 //	root    collects ── writes ─ beat ── beat ── beat ─ done ▶ next step
 //	others  send     ── wait ─────┴───────┴───────┴──────┴───▶ next step

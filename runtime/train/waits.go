@@ -24,9 +24,9 @@ func (w *waits) end(m *exec.Machine) []time.Duration {
 	return w.after
 }
 
-// stepEnd is what processes say to one another after a step, in one exchange: whether
-// one of them is to stop, which they would ask before the next step, and how long each
-// was blocked. So the root has the waits of all, and none waits once more for that.
+// stepEnd is the one exchange between processes after a step: whether one of them is to
+// stop, so that they need not ask before the next step, and how long each was blocked,
+// so that the root can report the waits of all.
 //
 //	byte 0       bits: the process was told to stop; it is at work for a checkpoint; it has failed in that
 //	bytes 1..8   nanoseconds, -1 where they are not measured

@@ -1,12 +1,5 @@
 package nccl
 
-import (
-	"runtime"
-	"time"
-
-	"ptc/runtime/comm"
-)
-
 // Begin connects the lanes, in an order that is the same on all devices, so that none waits in a circle.
 func (d *end) Begin() error {
 	if d.begun {
@@ -65,28 +58,3 @@ func (l *lane) first() error {
 	}
 	return nil
 }
-
-// completed waits until the communicator is through with a call, which gave err. While it is not, no
-// other call may be made.
-func (l *lane) completed(err error) error {
-	since := time.Now()
-	for i := 0; err == error(errInProgress); i++ {
-		if err := l.d.Device.Failed(); err != nil {
-			return err
-		}
-		if time.Since(since) > l.d.o.Timeout {
-			return comm.Late(l.d.Rank(), "the set-up of NCCL over "+l.name, l.d.o.Timeout, l.others(), nil)
-		}
-		if runtime.Gosched(); i > looks {
-			time.Sleep(nap)
-		}
-		err = l.comm.ask()
-	}
-	return err
-}
-
-// A wait looks again this often at once, then after a nap.
-const (
-	looks = 200
-	nap   = 50 * time.Microsecond
-)

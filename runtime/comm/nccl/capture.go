@@ -1,7 +1,6 @@
 package nccl
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"ptc/runtime/comm"
@@ -13,20 +12,6 @@ import (
 // from 2.14.3 on, and 2.15.5 ended a hang where one graph after the other is captured (release notes of NCCL;
 // "Using NCCL with CUDA Graphs" in its guide).
 const oldestCaptured = 21505
-
-// agree finds the oldest version of the library that a device has. What is captured, and what
-// registered, has to be so on all who take part.
-func (d *end) agree() error {
-	all, err := comm.Gather(d.Device, binary.LittleEndian.AppendUint32(nil, uint32(d.lib.version)), "the version of NCCL")
-	if err != nil {
-		return err
-	}
-	d.version = d.lib.version
-	for ; len(all) > 0; all = all[4:] {
-		d.version = min(d.version, int(binary.LittleEndian.Uint32(all)))
-	}
-	return nil
-}
 
 // Captures says why operations are not captured, or nil.
 func (d *end) Captures() error {
@@ -46,7 +31,7 @@ func (d *end) Capture(ops []device.Enqueued) ([]device.Captured, error) {
 	of := map[*lane][]int{}
 	for i, q := range ops {
 		c, ok := q.(*call)
-		if !ok || c.d != d {
+		if !ok || c.d != d.port {
 			return nil, fmt.Errorf("operation %d is of another transport", i)
 		}
 		of[c.l] = append(of[c.l], i)

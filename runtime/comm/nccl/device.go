@@ -1,39 +1,21 @@
 package nccl
 
 import (
+	"encoding/binary"
 	"errors"
-	"fmt"
-	"sync"
-	"time"
+	"slices"
+	"strings"
 
 	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
 
-// Options of the transport. The zero value has the defaults of package comm.
-type Options struct {
-	Timeout  time.Duration // of a wait; 0: 60 s
-	InFlight int           // messages sent and not received, for each pair of devices; 0: 4
-
-	// Streams is into how many streams of messages, by their tags, those from one device to another are
-	// put, as [ptc/runtime/program.Plan.Streams] has it; 0: the host's transport has them.
-	Streams int
-}
-
 // end is one device's end. What it does not have itself is the host's.
 type end struct {
-	comm.Device
-	lib     *library
-	o       Options
-	version int            // the oldest that a device has
-	streams device.Streams // of the device; nil: nothing is prepared
-	blocks  []*block       // memory of the library, in the order in which it was made
-	lanes   map[string]*lane
-	order   []*lane // by key
-	begun   bool
-	aborts  sync.WaitGroup // communicators that are given up
-	err     error          // that ended the communication
+	*port
+	lanes map[string]*lane
+	order []*lane // by key
 }
 
 // Over puts the transport over that of the host, on all devices of it at the same point.
@@ -44,7 +26,8 @@ func Over(host comm.Device, o Options) (comm.Device, error) {
 	}
 	d := comm.Options{Timeout: o.Timeout, InFlight: o.InFlight}.WithDefaults()
 	o.Timeout, o.InFlight = d.Timeout, d.InFlight
-	e := &end{Device: host, lib: lib, o: o, lanes: map[string]*lane{}}
+	e := &end{port: &port{Device: host, lib: lib, o: o}, lanes: map[string]*lane{}}
+	e.port.fail = e.fail
 	return e, e.agree()
 }
 
@@ -54,14 +37,6 @@ func (d *end) Serves(m device.Memory) bool {
 		return true
 	}
 	return d.Device.Serves(m)
-}
-
-// Failed is the failure that has ended the communication of either kind, or nil.
-func (d *end) Failed() error {
-	if d.err != nil {
-		return comm.Aborted(d.Rank(), d.err)
-	}
-	return d.Device.Failed()
 }
 
 // Prepare readies operations on memory of a GPU, and leaves others to the host.
@@ -89,7 +64,13 @@ func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 		return nil, d.invalid(&op, "its memory is of another device than that of the operations before")
 	}
 	var c *call
-	err = d.streams.On(func() (err error) { c, err = d.newCall(op); return err })
+	err = d.streams.On(func() error {
+		l, err := d.laneOf(&op)
+		if err == nil {
+			c, err = newCall(l, op)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, d.fault(&op, err)
 	}
@@ -140,20 +121,62 @@ func located(op *comm.Op) (memory device.Located, err error) {
 	return memory, err
 }
 
-func (d *end) invalid(op *comm.Op, why string) *comm.Error {
-	return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.Rank(), Ranks: []int{d.Rank()}, Op: op.Describe(0),
-		Msg: fmt.Sprintf("rank %d cannot issue %s: %s", d.Rank(), op.Signature(), why)}
+// agree finds the oldest version of the library that a device has. What is captured, and what
+// registered, has to be so on all who take part.
+func (d *end) agree() error {
+	all, err := comm.Gather(d.Device, binary.LittleEndian.AppendUint32(nil, uint32(d.lib.version)), "the version of NCCL")
+	if err != nil {
+		return err
+	}
+	d.version = d.lib.version
+	for ; len(all) > 0; all = all[4:] {
+		d.version = min(d.version, int(binary.LittleEndian.Uint32(all)))
+	}
+	return nil
 }
 
-// fault is the error of an operation in which the library, or the driver, has failed.
-func (d *end) fault(op *comm.Op, err error) *comm.Error {
-	return &comm.Error{Reason: comm.ReasonFault, Rank: d.Rank(), Op: op.Describe(0),
-		Msg: fmt.Sprintf("rank %d cannot exchange what is on its GPU, in %s", d.Rank(), op.Describe(0)), Err: err}
+// laneOf finds or makes the lane of an operation.
+func (d *end) laneOf(op *comm.Op) (*lane, error) {
+	l := &lane{d: d.port, party: partyOf(d.Device, op, d.o.Streams)}
+	l.comm.lib = d.lib
+	if known := d.lanes[l.key]; known != nil {
+		return known, nil
+	}
+	if l.group == nil {
+		l.room.reserve(1) // for the first message, of a byte
+		l.room.slotBytes = 1
+	}
+	var err error
+	if l.stream, err = d.streams.NewStream(); err != nil {
+		return nil, err
+	}
+	if l.sends {
+		l.room.slots = make([]slot, d.o.InFlight)
+		for i := range l.room.slots {
+			s := &l.room.slots[i]
+			if s.copied, err = d.streams.NewEvent(); err != nil {
+				return nil, err
+			}
+			if s.free, err = d.streams.NewEvent(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	d.lanes[l.key] = l
+	at, _ := slices.BinarySearchFunc(d.order, l, func(a, b *lane) int { return strings.Compare(a.key, b.key) })
+	d.order = slices.Insert(d.order, at, l)
+	return l, nil
 }
 
-// faultAt is the error of an operation of which the library has failed, as number seq of its lane.
-func (d *end) faultAt(op *comm.Op, seq uint64, err error) *comm.Error {
-	e := d.fault(op, err)
-	e.Op = op.Describe(seq)
-	return e
+// fail ends the communication of the device, and gives the first error. What was issued lets go of
+// the streams.
+func (d *end) fail(err error) error {
+	if d.err != nil {
+		return err
+	}
+	d.err = err
+	for _, l := range d.order {
+		l.abort()
+	}
+	return err
 }

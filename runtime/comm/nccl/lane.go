@@ -1,17 +1,22 @@
 package nccl
 
 import (
+	"runtime"
 	"slices"
-	"strings"
+	"time"
+	"unsafe"
 
 	"ptc/runtime/comm"
 )
+
+// handle is a registered block. The library writes to it, so that it is on the heap.
+type handle struct{ at uintptr }
 
 // lane is a communicator with a stream of its own: of the operations over a list of mesh axes, or of
 // a stream of messages from one device to another.
 type lane struct {
 	party
-	d        *end
+	d        *port
 	comm     communicator
 	stream   uintptr
 	captured bool      // a graph has operations of it
@@ -21,39 +26,6 @@ type lane struct {
 	own        *block   // of the library, for the room; nil: its memory is the device's
 	signatures []string // of what was prepared, in order
 	queue      queue
-}
-
-// laneOf finds or makes the lane of an operation.
-func (d *end) laneOf(op *comm.Op) (*lane, error) {
-	l := &lane{d: d, party: partyOf(d.Device, op, d.o.Streams)}
-	l.comm.lib = d.lib
-	if known := d.lanes[l.key]; known != nil {
-		return known, nil
-	}
-	if l.group == nil {
-		l.room.reserve(1) // for the first message, of a byte
-		l.room.slotBytes = 1
-	}
-	var err error
-	if l.stream, err = d.streams.NewStream(); err != nil {
-		return nil, err
-	}
-	if l.sends {
-		l.room.slots = make([]slot, d.o.InFlight)
-		for i := range l.room.slots {
-			s := &l.room.slots[i]
-			if s.copied, err = d.streams.NewEvent(); err != nil {
-				return nil, err
-			}
-			if s.free, err = d.streams.NewEvent(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	d.lanes[l.key] = l
-	at, _ := slices.BinarySearchFunc(d.order, l, func(a, b *lane) int { return strings.Compare(a.key, b.key) })
-	d.order = slices.Insert(d.order, at, l)
-	return l, nil
 }
 
 // alloc gives memory of the kind that the device's buffers have: NCCL wants both ends of an operation
@@ -125,3 +97,113 @@ func (r *room) allocate(alloc func(n int64) (uint64, error)) error {
 
 // slot is the place of message number i.
 func (r *room) slot(i uint64) *slot { return &r.slots[i%uint64(len(r.slots))] }
+
+func (l *lane) send(at uintptr, n int64, to int) error {
+	lib := l.d.lib
+	if n == 0 {
+		return nil
+	}
+	return lib.add("ncclSend", lib.send, at, uintptr(n), typeInt8, uintptr(to), l.comm.handle, l.stream)
+}
+
+func (l *lane) recv(at uintptr, n int64, from int) error {
+	lib := l.d.lib
+	if n == 0 {
+		return nil
+	}
+	return lib.add("ncclRecv", lib.recv, at, uintptr(n), typeInt8, uintptr(from), l.comm.handle, l.stream)
+}
+
+// completed waits until the communicator is through with a call, which gave err. While it is not, no
+// other call may be made.
+func (l *lane) completed(err error) error {
+	since := time.Now()
+	for i := 0; err == error(errInProgress); i++ {
+		if err := l.d.Device.Failed(); err != nil {
+			return err
+		}
+		if time.Since(since) > l.d.o.Timeout {
+			return comm.Late(l.d.Rank(), "the set-up of NCCL over "+l.name, l.d.o.Timeout, l.others(), nil)
+		}
+		if runtime.Gosched(); i > looks {
+			time.Sleep(nap)
+		}
+		err = l.comm.ask()
+	}
+	return err
+}
+
+// A wait looks again this often at once, then after a nap.
+const (
+	looks = 200
+	nap   = 50 * time.Microsecond
+)
+
+// abort ends a communicator at once. That it fails changes nothing any more. Where graphs have what was captured of
+// it, the library lets go of streams at once, too, but comes back when those are gone (init.cc of NCCL 2.30,
+// commDestroySync): who waits for streams to end them is not to wait for it.
+func (l *lane) abort() {
+	if h := l.comm.handle; h != 0 && l.captured {
+		d, s := l.d, l.d.streams
+		d.aborts.Add(1)
+		go func() {
+			defer d.aborts.Done()
+			_ = s.On(func() error { return d.lib.call("ncclCommAbort", d.lib.abort, h) })
+		}()
+	} else if h != 0 {
+		_ = l.d.lib.call("ncclCommAbort", l.d.lib.abort, h)
+	}
+	l.comm.handle, l.queue.open, l.handles = 0, nil, nil
+}
+
+// close ends a communicator together with the other members.
+func (l *lane) close() error {
+	if l.comm.handle == 0 {
+		return nil
+	}
+	lib := l.d.lib
+	if err := l.deregister(); err != nil {
+		return err
+	}
+	if err := l.completed(lib.call("ncclCommFinalize", lib.finalize, l.comm.handle)); err != nil {
+		return l.fault("cannot be ended", err)
+	}
+	err := lib.call("ncclCommDestroy", lib.destroy, l.comm.handle)
+	l.comm.handle = 0
+	if err != nil && err != error(errInProgress) {
+		return l.fault("cannot be ended", err)
+	}
+	return nil
+}
+
+// register tells a communicator of the device's memory, and of its lane's.
+func (l *lane) register() error {
+	blocks := l.d.blocks
+	if l.own != nil {
+		blocks = append(slices.Clone(blocks), l.own)
+	}
+	for _, b := range blocks {
+		h := &handle{}
+		lib := l.d.lib
+		err := l.completed(lib.call("ncclCommRegister", lib.register, l.comm.handle, uintptr(b.at), uintptr(b.bytes), uintptr(unsafe.Pointer(&h.at))))
+		runtime.KeepAlive(h)
+		if err != nil {
+			return l.fault("cannot register memory", err)
+		}
+		if h.at != 0 { // NCCL_LOCAL_REGISTER=0
+			l.handles = append(l.handles, h)
+		}
+	}
+	return nil
+}
+
+func (l *lane) deregister() error {
+	lib := l.d.lib
+	for _, h := range l.handles {
+		if err := l.completed(lib.call("ncclCommDeregister", lib.deregister, l.comm.handle, h.at)); err != nil {
+			return l.fault("cannot be ended", err)
+		}
+	}
+	l.handles = nil
+	return nil
+}

@@ -59,36 +59,6 @@ func (l *lane) late(x *issue) error {
 		Msg: fmt.Sprintf("one or more of %s did not reach %s, or did not end it: rank %d has waited for %v", comm.RankList(others), what, l.d.Rank(), l.d.o.Timeout)}
 }
 
-// fail ends the communication of the device, and gives the first error. What was issued lets go of
-// the streams.
-func (d *end) fail(err error) error {
-	if d.err != nil {
-		return err
-	}
-	d.err = err
-	for _, l := range d.order {
-		l.abort()
-	}
-	return err
-}
-
-// abort ends a communicator at once. That it fails changes nothing any more. Where graphs have what was captured of
-// it, the library lets go of streams at once, too, but comes back when those are gone (init.cc of NCCL 2.30,
-// commDestroySync): who waits for streams to end them is not to wait for it.
-func (l *lane) abort() {
-	if h := l.comm.handle; h != 0 && l.captured {
-		d, s := l.d, l.d.streams
-		d.aborts.Add(1)
-		go func() {
-			defer d.aborts.Done()
-			_ = s.On(func() error { return d.lib.call("ncclCommAbort", d.lib.abort, h) })
-		}()
-	} else if h != 0 {
-		_ = l.d.lib.call("ncclCommAbort", l.d.lib.abort, h)
-	}
-	l.comm.handle, l.queue.open, l.handles = 0, nil, nil
-}
-
 // End waits until all messages have left, and ends the communicators. After a failure these were
 // aborted. Graphs are gone by then.
 func (d *end) End() error {
@@ -134,26 +104,6 @@ func (d *end) drain() error {
 				time.Sleep(nap)
 			}
 		}
-	}
-	return nil
-}
-
-// close ends a communicator together with the other members.
-func (l *lane) close() error {
-	if l.comm.handle == 0 {
-		return nil
-	}
-	lib := l.d.lib
-	if err := l.deregister(); err != nil {
-		return err
-	}
-	if err := l.completed(lib.call("ncclCommFinalize", lib.finalize, l.comm.handle)); err != nil {
-		return l.fault("cannot be ended", err)
-	}
-	err := lib.call("ncclCommDestroy", lib.destroy, l.comm.handle)
-	l.comm.handle = 0
-	if err != nil && err != error(errInProgress) {
-		return l.fault("cannot be ended", err)
 	}
 	return nil
 }

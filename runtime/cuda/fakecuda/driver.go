@@ -1,6 +1,7 @@
 package fakecuda
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -123,15 +124,9 @@ func New(o Options) *Driver {
 	if o.GPUs == 0 && !o.NoGPU {
 		o.GPUs = 1
 	}
-	if o.Major == 0 {
-		o.Major = 9
-	}
-	if o.Version == 0 {
-		o.Version = 12040
-	}
-	if o.Memory == 0 {
-		o.Memory = 1 << 30
-	}
+	o.Major = cmp.Or(o.Major, 9)
+	o.Version = cmp.Or(o.Version, 12040)
+	o.Memory = cmp.Or(o.Memory, 1<<30)
 	d := &Driver{o: o, threads: map[int]*gpu{}, pinned: map[uintptr][]byte{}, captures: map[int]*stream{}, Handles: fakelib.NewHandles(0x5a0000)}
 	d.quiet = map[int]bool{}
 	d.changed = sync.NewCond(&d.mu)

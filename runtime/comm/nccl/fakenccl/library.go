@@ -1,6 +1,7 @@
 package fakenccl
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -56,9 +57,7 @@ var current atomic.Pointer[Library]
 
 // New makes a library on the GPUs of a driver, which takes the place of the one before.
 func New(drv *fakecuda.Driver, o Options) *Library {
-	if o.Version == 0 {
-		o.Version = 23007
-	}
+	o.Version = cmp.Or(o.Version, 23007)
 	l := &Library{o: o, drv: drv, cliques: map[[16]uint64]*clique{}, members: map[uintptr]*member{}, groups: map[int]*group{}, next: 0x7c0000, blocks: map[place]block{}}
 	if o.Seed != 0 {
 		l.rng = rand.New(rand.NewPCG(o.Seed, 11))

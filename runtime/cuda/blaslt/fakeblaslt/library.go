@@ -1,6 +1,7 @@
 package fakeblaslt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -52,9 +53,7 @@ var current atomic.Pointer[Library]
 
 // New makes a library, which takes the place of the one before.
 func New(o Options) *Library {
-	if o.Version == 0 {
-		o.Version = 120405
-	}
+	o.Version = cmp.Or(o.Version, 120405)
 	if len(o.Offers) == 0 {
 		o.Offers = []Offer{{}}
 	}
