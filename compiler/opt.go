@@ -105,11 +105,9 @@ func ConfigEntries(file string, src []byte) []string {
 		return nil
 	}
 	var out []string
-	for _, d := range f.Decls {
-		if c, ok := d.(*syntax.Config); ok {
-			for _, e := range c.Entries {
-				out = append(out, e.Key.Name)
-			}
+	for _, c := range syntax.Decls[*syntax.Config](f) {
+		for _, e := range c.Entries {
+			out = append(out, e.Key.Name)
 		}
 	}
 	return out
@@ -127,11 +125,7 @@ func SweepAxes(file string, src []byte) []string {
 		return strings.TrimSpace(string(src[at.Pos.Offset:at.EndPos.Offset]))
 	}
 	var out []string
-	for _, d := range f.Decls {
-		s, ok := d.(*syntax.Sweep)
-		if !ok {
-			continue
-		}
+	for _, s := range syntax.Decls[*syntax.Sweep](f) {
 		for _, a := range s.Axes {
 			var values []string
 			if list, ok := a.First.(*syntax.List); ok {

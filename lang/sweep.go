@@ -9,11 +9,7 @@ import (
 
 // checkSweep reports what of the main file's sweep nothing could go through.
 func checkSweep(in *eval.Interp) {
-	for _, d := range in.Prog.Main.Tree.Decls {
-		x, ok := d.(*syntax.Sweep)
-		if !ok {
-			continue
-		}
+	for _, x := range syntax.Decls[*syntax.Sweep](in.Prog.Main.Tree) {
 		said := map[string]bool{}
 		for _, a := range x.Axes {
 			name := a.Key.Name

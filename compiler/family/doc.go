@@ -6,5 +6,5 @@
 //
 // Invariant: an entry that the config has, and only such a one, is in the source; one
 // that it leaves out has the default of the row, and one without a default is an error.
-// Imports internal/diag, lang/keymap, lang/syntax, stdlib.
+// Imports internal/diag, lang/directive, lang/keymap, lang/syntax, stdlib.
 package family

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
+	_ "ptc/lang/directive" // whose directives the grammar has
 	"ptc/lang/keymap"
 	"ptc/lang/syntax"
 	"ptc/stdlib"

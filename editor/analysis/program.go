@@ -86,11 +86,8 @@ func syntactic(e *diag.Error) bool { return len(e.Code) > 2 && e.Code[:3] == "E0
 
 // layouts finds the layouts of the main file, and the one that is shown.
 func (p *Program) layouts() {
-	if p.Main.Tree == nil {
-		return
-	}
-	for _, d := range p.Main.Tree.Decls {
-		if y, ok := d.(*syntax.Layout); ok && !slices.Contains(p.All, y.Name.Name) {
+	for _, y := range syntax.Decls[*syntax.Layout](p.Main.Tree) {
+		if !slices.Contains(p.All, y.Name.Name) {
 			p.All = append(p.All, y.Name.Name)
 		}
 	}

@@ -78,7 +78,7 @@ func (s *scope) moduleOf(x syntax.Expr) *syntax.Module {
 	switch t := s.lookup(n.Name); {
 	case t == nil:
 	case t.Kind == SubModule:
-		return s.subModule(s.scopeOf(t), t)
+		return s.subModule(t)
 	case t.Kind == Module && s.loss: // in the loss, the model's name is its instance
 		m, _ := t.Decl.(*syntax.Module)
 		return m
@@ -86,14 +86,8 @@ func (s *scope) moduleOf(x syntax.Expr) *syntax.Module {
 	return nil
 }
 
-// scopeOf is the scope in which a member is declared.
-func (s *scope) scopeOf(t *Symbol) *scope {
-	m, _ := t.Owner.(*syntax.Module)
-	return &scope{builder: s.builder, file: t.File, module: m}
-}
-
 // subModule is the module of `name : Module(args)[count]`.
-func (s *scope) subModule(in *scope, t *Symbol) *syntax.Module {
+func (b *builder) subModule(t *Symbol) *syntax.Module {
 	d, ok := t.Decl.(*syntax.SubModule)
 	if !ok {
 		return nil
@@ -105,6 +99,8 @@ func (s *scope) subModule(in *scope, t *Symbol) *syntax.Module {
 	if c, ok := x.(*syntax.Call); ok {
 		x = c.Fun
 	}
+	owner, _ := t.Owner.(*syntax.Module)
+	in := &scope{builder: b, file: t.File, module: owner}
 	if d := in.callee(x); d != nil && d.Kind == Module {
 		m, _ := d.Decl.(*syntax.Module)
 		return m

@@ -121,7 +121,7 @@ func (s *scope) path(p *syntax.Path) {
 		s.refs[s.file] = append(s.refs[s.file], Ref{File: s.file, From: from, To: from + len(part), Symbol: t})
 		switch d := t.Decl.(type) {
 		case *syntax.SubModule:
-			m = s.subModule(s.scopeOf(t), t)
+			m = s.subModule(t)
 		case *syntax.Module:
 			m = d
 		default:
@@ -133,11 +133,11 @@ func (s *scope) path(p *syntax.Path) {
 // model is what the program trains, and the file that it is in.
 func (b *builder) model() (*source.File, *syntax.Module) {
 	for _, f := range b.prog.Files {
-		if f.Tree == nil || f.Std {
+		if f.Std {
 			continue
 		}
-		for _, d := range f.Tree.Decls {
-			if t, ok := d.(*syntax.Train); ok && f.Modules[t.Model.Name] != nil {
+		for _, t := range syntax.Decls[*syntax.Train](f.Tree) {
+			if f.Modules[t.Model.Name] != nil {
 				return f, f.Modules[t.Model.Name]
 			}
 		}

@@ -100,7 +100,7 @@ func (w *walk) from(m *syntax.Module, i int, repeated bool) (found bool) {
 			_, list := x.Value.(*syntax.Index)
 			for _, id := range x.Names {
 				t := w.byAt[id]
-				if t != nil && w.matches(part, id) && w.from(w.subModule(w.scopeOf(t), t), next, list) {
+				if t != nil && w.matches(part, id) && w.from(w.subModule(t), next, list) {
 					found = w.note(i, id)
 				}
 			}

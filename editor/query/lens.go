@@ -18,9 +18,8 @@ func (v *View) Lenses(uri string) []protocol.CodeLens {
 	if v.File == nil || v.File.Tree == nil || !v.Trains {
 		return out
 	}
-	for _, d := range v.File.Tree.Decls {
-		m, ok := d.(*syntax.Module)
-		if !ok || m.Kind == "optimizer" {
+	for _, m := range syntax.Decls[*syntax.Module](v.File.Tree) {
+		if m.Kind == "optimizer" {
 			continue
 		}
 		if r, ok := v.place(v.File, m.Name); ok {
@@ -59,9 +58,8 @@ func (v *View) Actions(uri string, r protocol.Range) []protocol.CodeAction {
 	if v.File == nil || v.File.Tree == nil || v.File != v.Main {
 		return out
 	}
-	for _, d := range v.File.Tree.Decls {
-		y, ok := d.(*syntax.Layout)
-		if !ok || y.Name.Name == v.Layout {
+	for _, y := range syntax.Decls[*syntax.Layout](v.File.Tree) {
+		if y.Name.Name == v.Layout {
 			continue
 		}
 		if at, ok := v.place(v.File, y); ok && !before(at.End, r.Start) && !before(r.End, at.Start) {

@@ -29,8 +29,10 @@ func (c *checking) checkAccumulate(d *syntax.Entry, times int) {
 		c.noEffect(d, "accumulate", "the batch has one part")
 	}
 	micro := 1
-	for _, p := range saying[*layout.Pipeline](c.rules) {
-		micro = p.Microbatches
+	for _, r := range c.rules {
+		if p, ok := r.Rule.(*layout.Pipeline); ok {
+			micro = p.Microbatches
+		}
 	}
 	axis, local, parts := c.localBatch()
 	if local == 0 || local%micro != 0 || local%(times*micro) == 0 { // E0406 and E0407 report the first two

@@ -32,16 +32,6 @@ func checkAll(r *reading) []string {
 	return c.warnings
 }
 
-// saying are the rules of one type.
-func saying[R layout.Rule](rules []rule) (out []R) {
-	for _, r := range rules {
-		if r, ok := r.Rule.(R); ok {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
 // noEffect warns of a directive, or an option of one, that changes nothing.
 func (c *checking) noEffect(n syntax.Node, what, why string) {
 	c.warnings = append(c.warnings, layout.NoEffect(c.decl.Name.Name, what, n.At(), why))

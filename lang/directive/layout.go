@@ -28,15 +28,13 @@ type Layout struct {
 func Choose(in *eval.Interp, name string) *Layout {
 	var all []string
 	byName := map[string]*syntax.Layout{}
-	for _, d := range in.Prog.Main.Tree.Decls {
-		if d, ok := d.(*syntax.Layout); ok {
-			if old := byName[d.Name.Name]; old != nil {
-				in.Errs.Add(source.Twice(d.Name, old.Name))
-				continue
-			}
-			byName[d.Name.Name] = d
-			all = append(all, d.Name.Name)
+	for _, d := range syntax.Decls[*syntax.Layout](in.Prog.Main.Tree) {
+		if old := byName[d.Name.Name]; old != nil {
+			in.Errs.Add(source.Twice(d.Name, old.Name))
+			continue
 		}
+		byName[d.Name.Name] = d
+		all = append(all, d.Name.Name)
 	}
 	switch {
 	case name == "" && len(all) > 0:

@@ -5,7 +5,6 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
-	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
@@ -50,14 +49,7 @@ func lacking(t, want ir.Type) (names []string) {
 
 // crossed reports two operands that each lack an axis of the other.
 func (f *Frame) crossed(n syntax.Node, name string, who [2]string, ts [2]value.Tensor, lackA, lackB []string) value.Value {
-	e := source.ErrorAt("E0222", n, "%s lacks %s, and %s lacks %s", who[0], axisNames(lackA), who[1], axisNames(lackB))
-	e.Pos = place(n)
-	if b, ok := n.(*syntax.Binary); ok {
-		e.Len = len(b.Op)
-	} else if e.Pos != n.At() {
-		e.Len = 1
-	}
-	e.Want = "one of them to have all axes of the other"
+	e := atOperator("E0222", n, "one of them to have all axes of the other", "%s lacks %s, and %s lacks %s", who[0], axisNames(lackA), who[1], axisNames(lackB))
 	for i, t := range ts {
 		e.Note = append(e.Note, diag.Note{Msg: who[i] + " is " + t.V.Type.String()})
 	}

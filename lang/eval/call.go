@@ -121,7 +121,7 @@ func (f *Frame) Finish(g *Frame, site syntax.Node, fn *syntax.Fn) value.Value {
 	if t, ok := r.(value.Tensor); ok {
 		f.Saw(t.V.Type)
 	}
-	if fn.Result != nil && !g.hasType(g, Returned(fn), "the result of `"+fn.Name.Name+"`", r, fn.Result) {
+	if fn.Result != nil && !(typeCheck{g, g, Returned(fn), "the result of `" + fn.Name.Name + "`"}).has(r, fn.Result) {
 		return value.Unknown{}
 	}
 	return r

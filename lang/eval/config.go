@@ -46,14 +46,7 @@ const (
 // files that it imports and win over them, whoever else imports these.
 func (c *Config) load(set []Override) {
 	for _, g := range importersFirst(c.in.Prog) {
-		if g.Tree == nil {
-			continue
-		}
-		for _, d := range g.Tree.Decls {
-			block, ok := d.(*syntax.Config)
-			if !ok {
-				continue
-			}
+		for _, block := range syntax.Decls[*syntax.Config](g.Tree) {
 			for _, n := range block.Entries {
 				if c.index[n.Key.Name] == nil {
 					e := &entry{name: n.Key.Name, node: n, file: g}
@@ -83,12 +76,8 @@ func importersFirst(p *source.Program) []*source.File {
 			return
 		}
 		seen[g] = true
-		if g.Tree != nil {
-			for _, d := range slices.Backward(g.Tree.Decls) {
-				if d, ok := d.(*syntax.Import); ok {
-					visit(g.Imports[source.ImportName(d).Name])
-				}
-			}
+		for _, d := range slices.Backward(syntax.Decls[*syntax.Import](g.Tree)) {
+			visit(g.Imports[source.ImportName(d).Name])
 		}
 		out = append(out, g)
 	}

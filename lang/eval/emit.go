@@ -3,6 +3,7 @@ package eval
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -60,6 +61,19 @@ func place(n syntax.Node) diag.Pos {
 	return n.At()
 }
 
+// atOperator is an error where the operation of an expression is written.
+func atOperator(code string, n syntax.Node, want, format string, args ...any) *diag.Error {
+	e := source.Wanted(code, n, want, "", format, args...)
+	e.Pos = place(n)
+	if b, ok := n.(*syntax.Binary); ok {
+		e.Len = len(b.Op)
+	} else if e.Pos != n.At() {
+		e.Len = 1
+	}
+	return e
+}
+
+// TooLarge says what bound a type exceeds; empty where it exceeds none.
 func TooLarge(t ir.Type) string {
 	if t.Rank() > source.MaxRank {
 		return "has too many axes"
@@ -80,14 +94,7 @@ func (f *Frame) ShapeError(n syntax.Node, args []*ir.Value, err error) value.Val
 	if !errors.As(err, &s) {
 		return f.Errorf("E0210", n, "%v", err)
 	}
-	e := source.ErrorAt("E0210", n, "%s", s.Msg)
-	e.Pos = place(n)
-	if b, ok := n.(*syntax.Binary); ok {
-		e.Len = len(b.Op)
-	} else if e.Pos != n.At() {
-		e.Len = 1
-	}
-	e.Want = s.Want
+	e := atOperator("E0210", n, s.Want, "%s", s.Msg)
 	sizes := map[int]bool{} // that the axis has in the operands
 	for _, a := range args {
 		if n := a.Type.Size(s.Axis); n > 0 {
@@ -95,11 +102,9 @@ func (f *Frame) ShapeError(n syntax.Node, args []*ir.Value, err error) value.Val
 		}
 	}
 	switch {
-	case s.Axis == "" && dtypesDiffer(args):
+	case s.Axis == "" && slices.ContainsFunc(args, func(a *ir.Value) bool { return a.Type.DType != args[0].Type.DType }):
 		e.Code = "E0207"
-		if e.Hint == "" {
-			e.Hint = "`cast(x, f32)` converts"
-		}
+		e.Hint = "`cast(x, f32)` converts"
 	case len(sizes) > 1:
 		e.Code = "E0205"
 	case s.Axis != "" && len(sizes) == 0:
@@ -126,15 +131,6 @@ func operand(i, n int) string {
 		return [...]string{"the left operand", "the right operand"}[i]
 	}
 	return "operand " + value.FormatNumber(value.Whole(i+1))
-}
-
-func dtypesDiffer(args []*ir.Value) bool {
-	for _, a := range args {
-		if a.Type.DType != args[0].Type.DType {
-			return true
-		}
-	}
-	return false
 }
 
 // ConstTensor is a number as a scalar of dtype d.

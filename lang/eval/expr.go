@@ -301,8 +301,7 @@ func (f *Frame) condition(x syntax.Expr) (c, ok bool) {
 		f.Undefined(v)
 		return false, false
 	case value.Tensor:
-		f.Report(&diag.Error{Code: "E0219", Pos: x.At(), Len: x.Len(), Msg: "the condition is " + v.What() + ", which is known only when the program runs",
-			Want: "a condition known at compile time", Hint: "`where(condition, a, b)` chooses element by element"})
+		f.Wants("E0219", x, "a condition known at compile time", "`where(condition, a, b)` chooses element by element", "the condition is %s, which is known only when the program runs", v.What())
 		return false, false
 	default:
 		f.Wants("E0219", x, "true or false", "", "the condition is %s", v.What())

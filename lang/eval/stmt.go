@@ -70,7 +70,7 @@ func (f *Frame) assign(s *syntax.Assign) {
 		}
 	}
 	for i, n := range s.Names {
-		if t == nil || types[i] != nil && !f.hasType(f, s.Value, n.Name, t[i], types[i]) {
+		if t == nil || types[i] != nil && !(typeCheck{f, f, s.Value, n.Name}).has(t[i], types[i]) {
 			f.set(n, value.Unknown{})
 		} else {
 			f.set(n, t[i])

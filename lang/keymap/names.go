@@ -74,15 +74,11 @@ type held struct {
 // Lower resolves the blocks of a file for the model that in has made.
 func Lower(in *eval.Interp, home *source.File) []Map {
 	var out []Map
-	if home == nil || home.Tree == nil {
+	if home == nil {
 		return nil
 	}
 	seen := map[string]*syntax.Names{}
-	for _, d := range home.Tree.Decls {
-		n, ok := d.(*syntax.Names)
-		if !ok {
-			continue
-		}
+	for _, n := range syntax.Decls[*syntax.Names](home.Tree) {
 		l := &lowerer{Frame: in.NewFrame(home), block: n, out: &Map{Family: n.Family.Name},
 			params: map[string]*value.Param{}, absent: map[string]*value.Param{}, order: own(in.Model.Params),
 			rows: map[string]syntax.Node{}, used: map[string][]held{}}

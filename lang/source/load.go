@@ -101,12 +101,8 @@ func (p *Program) Source(name string) (string, bool) {
 // HasConfig says whether a config entry of this name is in a file.
 func (p *Program) HasConfig(name string) bool {
 	for _, f := range p.Files {
-		if f.Tree == nil {
-			continue
-		}
-		for _, d := range f.Tree.Decls {
-			c, ok := d.(*syntax.Config)
-			if ok && slices.ContainsFunc(c.Entries, func(e *syntax.Entry) bool { return e.Key.Name == name }) {
+		for _, c := range syntax.Decls[*syntax.Config](f.Tree) {
+			if slices.ContainsFunc(c.Entries, func(e *syntax.Entry) bool { return e.Key.Name == name }) {
 				return true
 			}
 		}

@@ -1,10 +1,6 @@
 package source
 
-import (
-	"slices"
-
-	"ptc/stdlib"
-)
+import "ptc/stdlib"
 
 // Place is where a name may be bound.
 type Place uint8
@@ -48,11 +44,13 @@ func (f *File) Declares(name string) bool { return f.Funcs[name] != nil || f.Mod
 
 // Std is a file of the standard library that was read, or nil.
 func (p *Program) Std(name string) *File {
-	i := slices.IndexFunc(p.Files, func(f *File) bool { return f.Std && f.Name == StdPrefix+name+".ptl" })
-	if i < 0 {
-		return nil
+	name = StdPrefix + name + ".ptl"
+	for _, f := range p.Files {
+		if f.Std && f.Name == name {
+			return f
+		}
 	}
-	return p.Files[i]
+	return nil
 }
 
 // Implicit are the files that are imported everywhere.
@@ -67,8 +65,8 @@ func (p *Program) Implicit() (out []*File) {
 
 // Implies is the file imported everywhere that declares a name, or nil.
 func (p *Program) Implies(name string) *File {
-	for _, f := range p.Implicit() {
-		if f.Declares(name) {
+	for _, s := range stdlib.Implicit {
+		if f := p.Std(s); f != nil && f.Declares(name) {
 			return f
 		}
 	}

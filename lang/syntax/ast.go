@@ -16,6 +16,19 @@ type Decl interface {
 	decl()
 }
 
+// Decls are the declarations of one type, in order; none of a file without a tree.
+func Decls[D Decl](f *File) (out []D) {
+	if f == nil {
+		return nil
+	}
+	for _, d := range f.Decls {
+		if d, ok := d.(D); ok {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // Member is a part of a [Module]: [ParamDecl], [SubModule], [Let] or [Fn].
 type Member interface {
 	Node

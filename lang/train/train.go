@@ -36,10 +36,8 @@ func Entries() []string {
 // none, a file that it imports. So layouts can be in a file of their own.
 func (l *Lowerer) trainFile() *source.File {
 	has := func(g *source.File) *syntax.Train {
-		for _, d := range g.Tree.Decls {
-			if t, ok := d.(*syntax.Train); ok {
-				return t
-			}
+		if ts := syntax.Decls[*syntax.Train](g.Tree); len(ts) > 0 {
+			return ts[0]
 		}
 		return nil
 	}
@@ -47,11 +45,7 @@ func (l *Lowerer) trainFile() *source.File {
 		return l.Prog.Main
 	}
 	home, first := l.Prog.Main, (*syntax.Train)(nil)
-	for _, d := range l.Prog.Main.Tree.Decls {
-		d, ok := d.(*syntax.Import)
-		if !ok {
-			continue
-		}
+	for _, d := range syntax.Decls[*syntax.Import](l.Prog.Main.Tree) {
 		g := l.Prog.Main.Imports[source.ImportName(d).Name]
 		if g == nil || g.Tree == nil || g == home {
 			continue
@@ -118,11 +112,7 @@ func (l *Lowerer) Block() *Block {
 
 // imported is the model of that name in a file that the train block's imports.
 func (l *Lowerer) imported(name string) (value.ModuleRef, bool) {
-	for _, d := range l.home.Tree.Decls {
-		d, ok := d.(*syntax.Import)
-		if !ok {
-			continue
-		}
+	for _, d := range syntax.Decls[*syntax.Import](l.home.Tree) {
 		if g := l.home.Imports[source.ImportName(d).Name]; g != nil && g.Modules[name] != nil {
 			return value.ModuleRef{Decl: g.Modules[name], File: g}, true
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang/eval"
 	"ptc/lang/syntax"
@@ -308,8 +307,7 @@ func (u *updater) result(v value.Value, n syntax.Node, who string, t ir.Type) (*
 	}
 	w, ok := v.(value.Tensor)
 	if !ok || w.V.Type.DType != t.DType || eval.Missing(t, w.V.Type) != "" {
-		e := &diag.Error{Code: "E0507", Pos: n.At(), Len: n.Len(), Msg: who + " is " + v.What(), Want: t.String()}
-		u.f.Report(e)
+		u.f.Wants("E0507", n, t.String(), "", "%s is %s", who, v.What())
 		return nil, false
 	}
 	b := &u.fb.Ops
