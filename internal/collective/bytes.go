@@ -18,13 +18,14 @@ func Sent[S ~string](kind S, operand, n int64) int64 {
 	case s.Gathers:
 		return wide.Mul(operand, n-1)
 	case s.Reduces:
-		return wide.Mul(2, others(operand, n))
+		return wide.MulDiv(2*operand, n-1, n)
 	}
 	return operand
 }
 
-// others is the share of bytes that is not a device's own, of n devices.
-func others(bytes, n int64) int64 { return bytes - bytes/max(n, 1) }
+// others is the share of bytes that is not a device's own, of n devices. It is rounded down, so that a collective in
+// two steps does not seem to send less than in one.
+func others(bytes, n int64) int64 { return wide.MulDiv(bytes, n-1, n) }
 
 // Payload is the size that plans and reports give a communication over n devices, each with an operand
 // of so many bytes: of an all_gather the gathered result, of an all_to_all the bytes that leave the
