@@ -35,7 +35,7 @@ func attendingOf(a *nest.Attention, m kernel.Machine) (*attending, error) {
 	if err := supported(ph.Body); err != nil {
 		return nil, fmt.Errorf("tile %s: %w", p.Name, err)
 	}
-	x := &attending{lowering: newLowering(p, m), Attention: a, deps: map[*tile.Value]dependence{}, operands: map[string]int{}}
+	x := &attending{evaluator: newEvaluator(p, m), Attention: a, deps: map[*tile.Value]dependence{}, operands: map[string]int{}}
 	for _, o := range ph.Body.Ops {
 		if o.Kind == tile.Store {
 			x.stores = append(x.stores, o)
@@ -59,7 +59,7 @@ func attendingOf(a *nest.Attention, m kernel.Machine) (*attending, error) {
 
 // attending is an attention as loops around rows and keys.
 type attending struct {
-	*lowering
+	*evaluator
 	*nest.Attention
 	spec attention.Spec
 

@@ -35,7 +35,7 @@ func choicesOfProduct(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedu
 	if err != nil {
 		return nil, fmt.Errorf("kernel @%s (%s): %w", k.F.Name, k.Class, err)
 	}
-	x.lowering = newLowering(p, m)
+	x.evaluator = newEvaluator(p, m)
 	list, err := gemm.Choices(x.spec(k.F.Name), m)
 	for _, b := range list {
 		out = append(out, scheduleOf(b))

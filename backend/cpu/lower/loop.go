@@ -181,7 +181,7 @@ func (l *lowering) apart(body func()) {
 // home is scratch for v.
 func (l *lowering) home(v *tile.Value) *scratch {
 	dims := slices.Clone(v.Type.Dims)
-	if vec := l.vector(dims); vec != nil {
+	if vec := l.units.vector(dims); vec != nil {
 		dims = append(slices.DeleteFunc(dims, func(r *tile.Range) bool { return r == vec }), vec)
 	}
 	l.keep(v, dims)
@@ -192,7 +192,7 @@ func (l *lowering) home(v *tile.Value) *scratch {
 func (l *lowering) fill(v *tile.Value, to *scratch) {
 	needed := l.spilled([]*tile.Value{v}, func(*registers) bool { return false })
 	l.check(needed)
-	l.over(to.dims, needed, func() { l.b.Store(to.ref(l).Masked(l.mask), l.b.Splat(l.value(v), l.lanes)) })
+	l.over(to.dims, needed, func() { l.b.Store(to.ref(l.position).Masked(l.mask), l.b.Splat(l.value(v), l.lanes)) })
 	to.full = true
 }
 
@@ -224,7 +224,7 @@ func (l *lowering) move(vs, homes []*tile.Value) {
 	for i, h := range homes {
 		to := l.kept[h]
 		l.over(to.dims, nil, func() {
-			l.b.Store(to.ref(l).Masked(l.mask), l.b.Load(from[i].ref(l).Masked(l.mask), l.lanes))
+			l.b.Store(to.ref(l.position).Masked(l.mask), l.b.Load(from[i].ref(l.position).Masked(l.mask), l.lanes))
 		})
 	}
 }

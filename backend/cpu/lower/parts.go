@@ -74,6 +74,6 @@ func specOf(k *fusion.Kernel, m kernel.Machine) (gemm.Spec, error) {
 	if err != nil {
 		return gemm.Spec{}, err
 	}
-	x.lowering = newLowering(p, m)
+	x.evaluator = newEvaluator(p, m)
 	return x.spec(k.F.Name), nil
 }

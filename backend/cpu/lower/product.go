@@ -14,7 +14,7 @@ import (
 // product is a phase that is a matrix product: what backend/cpu/gemm makes a kernel
 // of, whose blocks, packing and register tiles are its own, not the phase's.
 type product struct {
-	*lowering
+	*evaluator
 	dot           *tile.Op
 	sum           *tile.Value   // the complete sum
 	m, n, k       []*tile.Range // of each at most one

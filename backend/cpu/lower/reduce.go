@@ -158,7 +158,7 @@ func (l *lowering) dot(o *tile.Op) {
 		return l.vectors(to.dims[n], 1, nil, func([]*kernel.Value) []*kernel.Value {
 			x := total()
 			l.leave(sum)
-			l.b.Store(to.ref(l).Masked(l.mask), x)
+			l.b.Store(to.ref(l.position).Masked(l.mask), x)
 			return nil
 		})
 	})
@@ -172,7 +172,7 @@ func (l *lowering) dot(o *tile.Op) {
 func (l *lowering) reduceTo(o *tile.Op) {
 	needed := l.spilled(o.Args, func(*registers) bool { return false })
 	l.check(needed)
-	vec := l.vector(o.Args[0].Type.Dims)
+	vec := l.units.vector(o.Args[0].Type.Dims)
 	last := func(rs []*tile.Range) []*tile.Range {
 		if !slices.Contains(rs, vec) {
 			return rs
@@ -192,7 +192,7 @@ func (l *lowering) reduceTo(o *tile.Op) {
 		l.outerLoops(kept[:n], all, nil, needed, func([]*kernel.Value) []*kernel.Value {
 			return l.vectors(vec, 1, nil, func([]*kernel.Value) []*kernel.Value {
 				acc := l.outerLoops(reduced, reduced, l.start(reds, 1), needed, add)
-				l.b.Store(to.ref(l).Masked(l.mask), acc[0])
+				l.b.Store(to.ref(l.position).Masked(l.mask), acc[0])
 				return nil
 			})
 		})
@@ -204,7 +204,7 @@ func (l *lowering) reduceTo(o *tile.Op) {
 				return l.vectors(vec, int(u), acc, add)
 			})
 			l.leave(reduced)
-			r := to.ref(l)
+			r := to.ref(l.position)
 			r.Stride = 1
 			l.b.Store(r, l.join(o, acc, 0, 1))
 			return nil
@@ -212,12 +212,4 @@ func (l *lowering) reduceTo(o *tile.Op) {
 	}
 	l.leave(all)
 	to.full = true
-}
-
-// chainsOf is how many chains a reduction along r has.
-func (l *lowering) chainsOf(r *tile.Range) int64 {
-	if l.n[r] >= 2*chains*l.wide {
-		return chains
-	}
-	return 1
 }
