@@ -130,9 +130,27 @@ type Stmt struct {
 	Lanes   []int    // Shuffle: source lanes; Extract: the lane
 	Index   Index    // ToValue, TailMask: the index
 	Ref     Ref      // Load, Store
+	Math    *Math    // Math
 	Loop    *Loop    // For
 	Then    *Block   // If
 	Else    *Block   // If
+}
+
+// Math is a function of f32 that takes many statements. A kernel calls it by OpMath, until package
+// vmath replaces the call by Expand.
+type Math struct {
+	Name   string
+	Args   int
+	Exact  func(x, y float64) float64 // what Expand approximates; y is for two operands
+	Expand func(b *Builder, a []*Value) *Value
+}
+
+// name is what the text of a kernel calls the operation of s.
+func (s *Stmt) name() string {
+	if s.Math != nil {
+		return s.Math.Name
+	}
+	return s.Op.String()
 }
 
 // Result is the only result of s.

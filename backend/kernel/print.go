@@ -98,7 +98,7 @@ func (p *printer) stmt(s *Stmt) {
 		p.branch(s)
 		return
 	}
-	words := []string{s.Op.String()}
+	words := []string{s.name()}
 	if len(s.Args) > 0 {
 		words = append(words, p.use(s.Args))
 	}

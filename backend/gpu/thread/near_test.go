@@ -7,6 +7,7 @@ import (
 
 	"ptc/backend/gpu/emu"
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/vmath"
 )
 
 // TestNear: the hardware's exponential is within the error that [Builder.Near] states, where the emulator errs by as
@@ -27,7 +28,7 @@ func TestNear(t *testing.T) {
 	at := kernel.Of(b.Value(kernel.Of(b.Convert(b.Special(Block), kernel.I64)).Mul(64).Add(kernel.Of(b.Convert(b.Special(Thread), kernel.I64)))))
 	from, to := b.Param("x", kernel.F32), b.Param("y", kernel.F32)
 	v := b.Load(b.At(from, at), Access{})
-	b.Near(true, func() { b.Store(b.At(to, at), Access{}, []*Value{b.Exp(v[0])}) })
+	b.Near(true, func() { b.Store(b.At(to, at), Access{}, []*Value{b.Call(vmath.Exp, v[0])}) })
 	e, _, err := b.Finish()
 	if err != nil {
 		t.Fatal(err)

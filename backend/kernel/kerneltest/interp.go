@@ -136,6 +136,8 @@ func (m *machine) stmt(s *kernel.Stmt) error {
 		m.lanes(s, mulThenAdd, out)
 	case s.Op == kernel.OpMatBF16:
 		matBF16(m.regs[s.Args[0]], m.regs[s.Args[1]], m.regs[s.Args[2]], out)
+	case s.Math != nil:
+		m.lanes(s, call(s.Math), out)
 	case lanewise[s.Op] != nil:
 		m.lanes(s, lanewise[s.Op], out)
 	case s.Op.Fold() != kernel.InvalidOp:
