@@ -20,9 +20,9 @@ func (k *Kernel) String() string {
 		p.sections(k)
 	} else {
 		p.names[k.Task] = "task"
-		if x := k.Together; x != nil {
+		if x := k.Batch; x != nil {
 			p.names[x.End] = "end"
-			p.line("together tasks=%d of %d rows=%d of %d", x.Most, x.Row, x.MostRows, x.Rows)
+			p.line("batch tasks=%d of %d rows=%d of %d", x.Most, x.Row, x.MostRows, x.Rows)
 		}
 		p.block(k.Body)
 	}
