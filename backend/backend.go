@@ -10,31 +10,16 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/targetinfo"
 	"ptc/runtime/program"
 )
 
 // Target generates code for one kind of device.
 type Target interface {
-	// Name is the resolved name, such as "cpu:x86-64-v4".
-	Name() string
-	// Exact says that every float is a float64.
-	Exact() bool
-	// Vector is the width of a vector register in bits, and the sizes of the
-	// first and second data cache in bytes; zero where there are none.
-	Vector() (bits, l1, l2 int)
-	// Attention says whether Generate takes kernels of class attention (ir/fusion);
-	// without it the operations of an attention are kernels of their own.
-	Attention() bool
+	// Info has the facts, such as the resolved name "cpu:x86-64-v4".
+	Info() targetinfo.Info
 	// Unfit is why the target cannot have k, a kernel of class attention, as one; empty where it can.
 	Unfit(k *fusion.Kernel) string
-	// Disk says whether a device of the target can offload to disk, and not to memory of the host alone.
-	Disk() bool
-	// Rows are multiples of how many bytes rows of matrices in memory have to be for kernels
-	// to read and write them in large pieces, and had best be; zero where any will do.
-	Rows() (least, best int)
-	// Block is of how many rows or columns of a product's result a block is, where blocks read operands
-	// from common caches, each what it needs; 0 where a task keeps what it has read.
-	Block() int64
 	// Parts is into how many parts the sum of a product, a kernel or a section of one, is
 	// cut (passes/fuse): as given says, or by the target's estimates; 1 is one.
 	Parts(product *fusion.Kernel, given *schedule.Table) int64

@@ -21,6 +21,7 @@ import (
 	"ptc/backend/assemble"
 	"ptc/bench/matrix"
 	"ptc/compiler"
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -48,7 +49,7 @@ func post(f *ir.Func) {
 		for at < len(ops) && ops[at].Task == o.Task && op.Posted(ops[at]) {
 			at++
 		}
-		done := f.NewOp(op.Done, []*ir.Value{o.Result()}, nil, o.Result().Type.Clone())
+		done := f.NewOp(collective.Done, []*ir.Value{o.Result()}, nil, o.Result().Type.Clone())
 		done.Slot, done.Scope = o.Slot, o.Scope
 		o.Start, o.Ahead = true, 1
 		begun[o.Result()] = done

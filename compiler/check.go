@@ -49,7 +49,7 @@ func watched(o Options, hook passes.Hook) (*lowered, *Report, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	r.Target = t.Name()
+	r.Target = t.Info().Name
 	written, errs := low.program.Lower(lang.Options{Set: low.set, Layout: o.Layout, Ports: o.Ports})
 	if len(errs) > 0 {
 		return nil, r, errs

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ptc/compiler"
-	"ptc/passes/pass"
+	"ptc/ir/targetinfo"
 	"ptc/runtime/explain"
 	"ptc/runtime/program"
 )
@@ -115,7 +115,7 @@ func TestLossInChunks(t *testing.T) {
 					target = "ref"
 				}
 				report, r, err := compiler.Check(compiler.Options{File: "m.ptl", Source: []byte(lossSource(k.body, l.rules)), Layout: "l", Target: target,
-					Chunk: &pass.Chunk{Bytes: 1, Rows: 16, Most: 4}, Hooks: []compiler.Hook{see}})
+					Chunk: &targetinfo.Chunk{Bytes: 1, Rows: 16, Most: 4}, Hooks: []compiler.Hook{see}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -162,7 +162,7 @@ func mostLogits(module string) (most int) {
 	return most
 }
 
-// What a step needs beside parameters and states is less by what the logits need, and the
+// A step needs less memory in addition to parameters and states, by that of the logits, and the
 // gradient of the weight is there once, however many chunks add to it.
 func TestChunksLeaveMemory(t *testing.T) {
 	src, err := os.ReadFile("../examples/gpt/gpt.ptl")
@@ -170,7 +170,7 @@ func TestChunksLeaveMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	const vocab, rows, embed, most = 16384, 4 * 256, 256, 8
-	arena := func(chunk *pass.Chunk) int64 {
+	arena := func(chunk *targetinfo.Chunk) int64 {
 		p, _, err := compiler.Compile(compiler.Options{File: "gpt.ptl", Target: "ref", Layout: "single", Source: src, Chunk: chunk,
 			Set: []string{"layers=1", "batch=4", "seq=256", "embed=256", "heads=4", "head=64", "vocab=16384"}})
 		if err != nil {
@@ -178,8 +178,8 @@ func TestChunksLeaveMemory(t *testing.T) {
 		}
 		return explain.Describe(p).Memory.Arena[program.Activations]
 	}
-	full := arena(&pass.Chunk{})
-	cut := arena(&pass.Chunk{Bytes: 8 << 20, Rows: 1, Most: most})
+	full := arena(&targetinfo.Chunk{})
+	cut := arena(&targetinfo.Chunk{Bytes: 8 << 20, Rows: 1, Most: most})
 	logits, weight := int64(4*vocab*rows), int64(4*vocab*embed)
 	t.Logf("%d bytes, in chunks %d; logits %d, gradient of the weight %d", full, cut, logits, weight)
 	if saved := full - cut; saved < logits*3/4 {

@@ -17,6 +17,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/targetinfo"
 	"ptc/ir/verify"
 	"ptc/lang"
 	"ptc/passes"
@@ -64,7 +65,7 @@ type Options struct {
 	CheckMemory int64
 	// Chunk, where it is not nil, says in the place of the target which products are done
 	// for some rows at a time.
-	Chunk *pass.Chunk
+	Chunk *targetinfo.Chunk
 	// Parts, where it is not nil, says in the place of the target into how many parts the
 	// sum of a product is cut.
 	Parts func(product *fusion.Kernel) int64
@@ -144,7 +145,7 @@ func Compile(o Options) (*program.Plan, *Report, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	r.Target = t.Name()
+	r.Target = t.Info().Name
 	if err := scheduled(o.Schedules, t); err != nil {
 		return nil, r, err
 	}
@@ -302,17 +303,7 @@ func overrides(set []string) ([]lang.Override, error) {
 
 // described is what passes may know of a target.
 func described(t backend.Target) pass.Target {
-	d := pass.Target{Name: t.Name(), Exact: t.Exact(), Attention: t.Attention(), Unfit: t.Unfit}
-	d.VectorBits, d.L1, d.L2 = t.Vector()
-	d.Rows.Least, d.Rows.Best = t.Rows()
-	d.Block = t.Block()
-	// A product that is cut packs the weight once more for each chunk, or reads it from
-	// memory: docs/kernels.md says what that costs.
-	d.Chunk = pass.Chunk{Bytes: 8 << 20, Rows: 8192, Most: 8}
-	if d.VectorBits > 0 {
-		d.Chunk.Rows = 256
-	}
-	return d
+	return pass.Target{Info: t.Info(), Attention: true, Unfit: t.Unfit}
 }
 
 // runPasses runs the table for target t.
@@ -323,8 +314,8 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		if err != nil {
 			return err
 		}
-		d := described(like)
-		c.Target.Attention, c.Target.Unfit, c.Target.Chunk, c.Target.Rows, c.Target.Block = d.Attention, d.Unfit, d.Chunk, d.Rows, d.Block
+		d := like.Info()
+		c.Target.Unfit, c.Target.Chunk, c.Target.Rows, c.Target.Block = like.Unfit, d.Chunk, d.Rows, d.Block
 		t = like
 	}
 	c.Target.Parts = func(k *fusion.Kernel) int64 {

@@ -33,7 +33,7 @@ func encoded(t *testing.T, name, target string) []byte {
 }
 
 // The same source for the same target gives the same bytes: with one
-// processor, and with two, beside itself.
+// processor, and with two, concurrently with itself.
 func TestDeterministic(t *testing.T) {
 	for _, target := range targets(t) {
 		t.Run(target, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ptc/bench/matrix"
-	"ptc/runtime/program"
+	"ptc/internal/collective"
 )
 
 // sequences is a model of experts whose places are five times as many as the tokens of a sequence.
@@ -75,7 +75,7 @@ func TestExpertsOfSharedSequences(t *testing.T) {
 					switch {
 					case !strings.HasSuffix(in.Scope, ".moe"):
 						continue
-					case in.Comm.Kind == program.AllToAll:
+					case in.Comm.Kind == collective.AllToAll:
 						exchanged++
 						most = rows * slots / l.cp * x.size
 					}

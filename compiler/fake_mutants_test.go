@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ptc/bench/matrix"
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/device/fake"
 	"ptc/runtime/exec"
@@ -109,7 +110,7 @@ func (x *exchanged) finish() *program.Plan {
 	d.Progs = slices.Clone(d.Progs)
 	d.Progs[0].Instrs = slices.Clone(x.instrs)
 	for i := range d.Progs[0].Instrs {
-		if in := &d.Progs[0].Instrs[i]; in.Comm != nil && in.Comm.Kind == program.Done {
+		if in := &d.Progs[0].Instrs[i]; in.Comm != nil && in.Comm.Kind == collective.Done {
 			c := *in.Comm
 			c.Of = at[in.Comm.Of]
 			in.Comm = &c
@@ -157,7 +158,7 @@ func (s *shifted) Prepare(prog, instr int, at func(int) device.Range) (device.Ex
 // races are changes that may make one.
 var races = map[string]func(r *rand.Rand, x *exchanged) bool{
 	"late done": func(r *rand.Rand, x *exchanged) bool { // behind the next kernels
-		i, ok := choose(r, x, func(in *program.Instr) bool { return in.Comm != nil && in.Comm.Kind == program.Done })
+		i, ok := choose(r, x, func(in *program.Instr) bool { return in.Comm != nil && in.Comm.Kind == collective.Done })
 		j := i
 		for n := 1 + r.Intn(3); ok && n > 0 && j+1 < len(x.instrs) && x.instrs[j+1].Comm == nil; n-- {
 			j++

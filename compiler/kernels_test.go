@@ -40,10 +40,10 @@ func TestKernels(t *testing.T) {
 	_ = lib
 	seen := map[string]bool{}
 	for _, target := range []string{"cpu", "cpu:x86-64-v3", "cpu:x86-64-v2"} {
-		if to, err := backend.Resolve(target); err != nil || seen[to.Name()] {
+		if to, err := backend.Resolve(target); err != nil || seen[to.Info().Name] {
 			continue // "cpu" is one of the others, or they are of another architecture
 		} else {
-			seen[to.Name()] = true
+			seen[to.Info().Name] = true
 		}
 		for _, name := range []string{"mlp", "gpt", "llama", "moe"} {
 			if whole := flag.Lookup("slow"); target == "cpu:x86-64-v2" && name != "gpt" && whole.Value.String() != "true" {

@@ -43,10 +43,10 @@ func exceeds(l *program.LimitError) error {
 // memories checks that the target has the memories that the layout offloads to.
 func memories(m *ir.Module, t backend.Target) error {
 	onDisk := func(f *ir.Func) bool { return f.Attrs.Int(ir.Disk.String(), 0) > 0 }
-	if t.Disk() || !slices.ContainsFunc(m.Funcs, onDisk) {
+	if t.Info().Disk || !slices.ContainsFunc(m.Funcs, onDisk) {
 		return nil
 	}
-	e := &diag.Error{Code: "E0418", Msg: fmt.Sprintf("devices of %s cannot offload to disk", t.Name()), Want: "`host`"}
+	e := &diag.Error{Code: "E0418", Msg: fmt.Sprintf("devices of %s cannot offload to disk", t.Info().Name), Want: "`host`"}
 	for _, r := range layout.All[*layout.Offload](layout.Of(m)) {
 		if r.To == ir.Disk.String() {
 			e.Pos = r.At

@@ -163,7 +163,7 @@ func Backends() []BackendInfo {
 	for _, b := range backend.All() {
 		i := BackendInfo{Name: b.Name, Doc: b.Doc, Missing: b.Available()}
 		if t, err := b.Resolve(b.Name); err == nil {
-			i.Target = t.Name()
+			i.Target = t.Info().Name
 		}
 		out = append(out, i)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"ptc/bench/matrix"
 	"ptc/compiler"
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/exec"
@@ -66,7 +67,7 @@ func TestReduceHalvesTraffic(t *testing.T) {
 		{"dp2", "compute = bf16  params = bf16", 4},
 	} {
 		p := gptUnder(t, l.spec, "", "precision { "+l.precision+" }", "ref")
-		if got, want := traffic(t, &p.Devices[0], program.AllReduce, program.ReduceScatter), elements*l.width; got != want {
+		if got, want := traffic(t, &p.Devices[0], collective.AllReduce, collective.ReduceScatter), elements*l.width; got != want {
 			t.Errorf("%s with %q adds up %d bytes, want %d", l.spec, l.precision, got, want)
 		}
 	}
@@ -86,7 +87,7 @@ func TestParamsAreSmall(t *testing.T) {
 	for _, spec := range []string{"dp2 z1", "dp2 z3"} {
 		f32 := gptUnder(t, spec, "", "", "ref")
 		bf16 := gptUnder(t, spec, "", "precision { params = bf16 }", "ref")
-		a, b := traffic(t, &f32.Devices[0], program.AllGather), traffic(t, &bf16.Devices[0], program.AllGather)
+		a, b := traffic(t, &f32.Devices[0], collective.AllGather), traffic(t, &bf16.Devices[0], collective.AllGather)
 		if a == 0 || a != 2*b {
 			t.Errorf("%s gathers %d bytes with parameters in f32, %d with bf16", spec, a, b)
 		}
@@ -269,7 +270,7 @@ func TestTokensTravelInTheComputeDtype(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return traffic(t, &p.Devices[0], program.AllToAll)
+		return traffic(t, &p.Devices[0], collective.AllToAll)
 	}
 	if full, half := bytes(""), bytes("precision { compute = bf16 }"); full == 0 || full != 2*half {
 		t.Errorf("tokens take %d bytes in f32 and %d in bf16", full, half)

@@ -102,7 +102,7 @@ func TestParts(t *testing.T) {
 }
 
 // TestPartsWait: a plan in which the sum of parts does not wait for them is refused, and
-// so is one in which partial sums lie where a kernel beside them reads or writes.
+// so is one in which partial sums overlap memory that a concurrent kernel reads or writes.
 func TestPartsWait(t *testing.T) {
 	o := example(t, "gpt", "layers=2", "embed=16", "heads=2", "head=8", "seq=8", "batch=8")
 	o.Target, o.Parts = "ref", halves
@@ -135,12 +135,12 @@ func TestPartsWait(t *testing.T) {
 				_, err = program.Decode(data)
 			}
 			if err == nil {
-				t.Errorf("instruction %d: the plan is taken though its partial sums lie over what a kernel beside it has", i-1)
+				t.Errorf("instruction %d: the plan is accepted although its partial sums overlap memory of a concurrent kernel", i-1)
 			}
 		}
 	}
 	if shared == 0 {
-		t.Error("no kernel beside one that makes parts")
+		t.Error("no kernel runs concurrently with one that makes parts")
 	}
 }
 

@@ -65,7 +65,7 @@ var ringPrecisions = []struct{ name, rule string }{
 	{"f8", "  precision { compute = bf16  products = f8 }"},
 }
 
-// ringLayouts are the rings of n devices, and what may be beside them.
+// ringLayouts are the rings of n devices, and rules that may accompany them.
 var ringLayouts = []struct{ name, rules string }{
 	{"zig-zag", "  mesh cp = 2\n  shard seq over cp { order = zigzag }"},
 	{"contiguous", "  mesh cp = 4\n  shard seq over cp"},

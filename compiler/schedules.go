@@ -12,10 +12,10 @@ import (
 
 // scheduled says whether schedules, if there are any, are for t.
 func scheduled(s *schedule.Table, t backend.Target) error {
-	if s == nil || s.Target == t.Name() {
+	if s == nil || s.Target == t.Info().Name {
 		return nil
 	}
-	return &diag.Error{Code: "E0702", Msg: fmt.Sprintf("schedules for the target `%s`", s.Target), Want: "schedules for `" + t.Name() + "`",
+	return &diag.Error{Code: "E0702", Msg: fmt.Sprintf("schedules for the target `%s`", s.Target), Want: "schedules for `" + t.Info().Name + "`",
 		Hint: "`ptc tune` makes them from a plan for that target"}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptc/bench/matrix"
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -72,7 +73,7 @@ func step(t *testing.T, d *program.Device) (out []program.Instr) {
 			continue
 		}
 		for _, in := range p.Instrs {
-			if in.Comm != nil && in.Comm.Kind != program.ShardSlice {
+			if in.Comm != nil && in.Comm.Kind != collective.ShardSlice {
 				out = append(out, in)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "ptc/lang/directive" // whose words the grammar has
 	"ptc/lang/syntax"
 )
 

@@ -34,7 +34,7 @@ type Memory uint8
 
 const (
 	Device Memory = iota // a device's own, which kernels read and write
-	Host                 // the host's, beside it
+	Host                 // the host's
 	Disk                 // a file on the host's disk
 )
 

@@ -32,8 +32,8 @@
 //	eval       names, config, shapes, calls, modules
 //	builtin    the functions of the language
 //	train      the train block: @step and @eval; @sample
-//	directive  the layout: directives as typed rules
-//	names      what other programs call the parameters
+//	directive  the layout: its directives, and typed rules of them
+//	keymap     what other programs call the parameters
 //
 // Imports these, ir, internal/diag, stdlib.
 //

@@ -68,8 +68,8 @@ func compute(t *testing.T, src, expr string, step int, inputs ...input) *array.T
 	fb.Func.Args = append(fb.Func.Args, &ir.Arg{Value: fb.Step, Role: ir.RoleStep}, &ir.Arg{Value: fb.Seed, Role: ir.RoleSeed})
 	args := []*array.Tensor{array.Scalar(ir.I32, float64(step)), array.Scalar(ir.I32, 7)}
 	for _, in := range inputs {
-		if i := slices.IndexFunc(ev.Params, func(q *value.Param) bool { return q.Path == in.name }); i >= 0 {
-			q := ev.Params[i]
+		if i := slices.IndexFunc(ev.Model.Params, func(q *value.Param) bool { return q.Path == in.name }); i >= 0 {
+			q := ev.Model.Params[i]
 			fb.Func.Args = append(fb.Func.Args, &ir.Arg{Value: fb.Param(q), Role: ir.RoleParam, Path: q.Path})
 		} else {
 			v := fb.Func.AddArg(in.x.Type, ir.RoleData, in.name, nil, diag.Pos{})

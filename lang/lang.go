@@ -110,7 +110,7 @@ func (p *Program) Config(set []Override) ([]ir.Attr, diag.List) {
 		return nil, diag.List{{Code: "E0501", Msg: "nothing was parsed"}}
 	}
 	in := eval.New(p.Program, set)
-	return in.ConfigAttrs(), in.Errs.List
+	return in.Config.Attrs(), in.Errs.List
 }
 
 // maxIrregular is after how many lists of which instances turned out to differ all
@@ -163,13 +163,13 @@ func (p *Program) lower(o Options, ports *eval.Ports) (*Result, diag.List) {
 // lowerTwice lowers with in, and where the program asks for adapters, which depend on
 // how products read parameters, once more with what that has shown.
 func lowerTwice(in *eval.Interp, o Options, ports *eval.Ports) (*eval.Interp, *Result) {
-	in.Products = map[string]eval.Contraction{}
+	in.Lora.Products = map[string]eval.Contraction{}
 	r := lower(in, o)
-	if in.Contractions == nil || len(in.Errs.List) > 0 || in.Stopped {
+	if in.Lora.Contractions == nil || len(in.Errs.List) > 0 || in.Stopped {
 		return in, r
 	}
 	again := eval.NewWatched(in.Prog, o.Set, ports, o.Watch)
-	again.Omits, again.Contractions = in.Omits, in.Contractions
+	again.Omits, again.Lora.Contractions = in.Omits, in.Lora.Contractions
 	return again, lower(again, o)
 }
 
@@ -186,14 +186,14 @@ func lower(in *eval.Interp, o Options) *Result {
 		return nil
 	}
 	before := len(in.Errs.List)
-	if in.Model = l.Frame().Instantiate(t.Model, nil, t.Node, ""); in.Model == nil || in.Stopped {
+	if in.Model.Root = l.Frame().Instantiate(t.Model, nil, t.Node, ""); in.Model.Root == nil || in.Stopped {
 		return nil
 	}
 	unnamed := len(in.Errs.List) > before
 	mod.Name = t.Model.Decl.Name.Name
-	config := in.ConfigAttrs()
+	config := in.Config.Attrs()
 	mod.Meta = append(mod.Meta, eval.Term("config", config))
-	if len(in.Adapters) > 0 && in.Contractions == nil {
+	if len(in.Lora.Adapters) > 0 && in.Lora.Contractions == nil {
 		l.See(t)
 		return nil
 	}
@@ -216,8 +216,8 @@ func lower(in *eval.Interp, o Options) *Result {
 	if len(in.Errs.List) > 0 || in.Stopped {
 		return nil
 	}
-	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: config, Settings: in.Settings(), Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
-	for _, p := range in.Params {
+	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: config, Settings: in.Config.Settings(), Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
+	for _, p := range in.Model.Params {
 		if !l.Reads(p) {
 			if !o.Sample { // what the loss alone reads is of no concern
 				r.Unused = append(r.Unused, p.Path)

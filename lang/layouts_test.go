@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ptc/internal/diag"
-	"ptc/ir/layout"
 	"ptc/lang"
+	"ptc/lang/directive"
 )
 
 // layoutCases are layouts of examples/gpt, right and wrong, each with the code
@@ -35,14 +35,14 @@ var layoutCases = []struct{ rules, code, says string }{
 	{"mesh dp = 2  shard batch over dp, seq over dp", "E0101", "found `,`"},
 	{"mesh dp = 2  shard batch over (dp, dp)", "E0405", "named twice"},
 	{"mesh dp = 2  shard batch, batch over dp", "E0404", "sharded twice"},
-	{"mesh dp = 2, tp = 2  shard batch over dp  shard batch over tp", "E0404", "`shard batch over (dp, tp)` cuts it by both"},
+	{"mesh dp = 2, tp = 2  shard batch over dp  shard batch over tp", "E0404", "`shard batch over (dp, tp)` shards it over both"},
 	{"mesh dp = 2  shard batch over dp  shard seq over dp", "E0405", "both sharded over `dp`"},
 	{"mesh tp = 2  shard embed, ffn over tp", "E0405", "both `embed` and `ffn`"},
 	{"mesh dp = 3  shard batch over dp", "E0406", "a multiple of 3"},
 	{"mesh tp = 8  shard heads over tp", "E0406", "`heads` is 4"},
 	{"mesh tp = 2  shard seq over tp between blocks", "E0412", "the name of a module: `Block`"},
 	{"mesh tp = 2  shard seq over tp between blocks.0.attn", "E0412", "the name of a module: `Attention`"},
-	{"mesh tp = 2  shard heads over tp between Block", "E0402", "what `Block` gives has no axis `heads`"},
+	{"mesh tp = 2  shard heads over tp between Block", "E0402", "the result of `Block` has no axis `heads`"},
 	{"mesh tp = 2  shard seq between Block over tp", "E0101", "expected `over`"},
 	{"mesh tp = 2  shard ffn of blocks.*.attn over tp", "E0402", "has no axis `ffn`"},
 	{"mesh cp = 2  shard seq over cp { attention = flash }", "E0415", "one of gather, ring"},
@@ -85,7 +85,7 @@ var layoutCases = []struct{ rules, code, says string }{
 	{"recompute Block.attn", "E0412", "did you mean `blocks.*.attn`?"},
 	{"recompute Block { keep = attnn }", "E0412", "did you mean `attn`?"},
 	{"recompute wte", "E0412", "is a parameter"},
-	{"recompute auto", "E0420", "nothing says how much may be kept"},
+	{"recompute auto", "E0420", "`recompute auto` has no limit of memory"},
 	{"recompute auto  device memory = 1 GiB", "", ""},
 	{"precision { compute = float16 }", "E0413", "did you mean `f16`?"},
 	{"precision { compute = bfloat16 }", "E0413", "did you mean `bf16`?"},
@@ -164,10 +164,10 @@ func TestLayoutWarnings(t *testing.T) {
 		"mesh dp = 2, tp = 4  shard batch over dp": "the 4 devices of mesh axis `tp` all do the same work",
 		"mesh dp = 1": "",
 		"mesh pp = 2, dp = 2  pipeline blocks over pp  shard batch over dp": "",
-		"bucket = 1 MiB":                   "`bucket` of line 4 has no effect: no devices add up gradients",
+		"bucket = 1 MiB":                   "`bucket` of line 4 has no effect: no devices reduce gradients",
 		"overlap none":                     "`overlap` of line 4 has no effect: one device has no collectives",
 		"forbid all_gather":                "`forbid` of line 4 has no effect",
-		"accumulate = 1":                   "`accumulate` of line 4 has no effect: the batch is one part (W0401)",
+		"accumulate = 1":                   "`accumulate` of line 4 has no effect: the batch has one part (W0401)",
 		"accumulate = 2":                   "",
 		"mesh dp = 1  shard batch over dp": "`shard` of line 4 has no effect: its mesh axes have one device",
 		"mesh dp = 1, tp = 2  shard batch over dp  shard vocab over tp  zero 1 over dp": "`zero` of line 4 has no effect: its mesh axes have one device",
@@ -236,7 +236,7 @@ func TestOptionsAreThoseOfTheTable(t *testing.T) {
 		"train Net { loss = mean(Net(x)) + mean(y)  optimizer = optim.AdamW(lr = 1e-2)  data = data.synthetic(n, k) }\n"
 	forms := map[string]string{"shard": "shard n over d", "zero": "zero 1 over d", "pipeline": "pipeline b over d", "recompute": "recompute B",
 		"precision": "precision", "offload": "offload optimizer to host", "device": "device nope = 1"}
-	for _, row := range layout.Table {
+	for _, row := range directive.Forms() {
 		if len(row.Keys) == 0 {
 			continue
 		}

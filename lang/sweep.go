@@ -21,15 +21,11 @@ func checkSweep(in *eval.Interp) {
 				in.Errs.Add(source.ErrorAt("E0202", a.Key, "`%s` is declared twice", name))
 			}
 			said[name] = true
-			if _, known := in.ConfigValue(name); !known && name != "seed" {
-				e := source.ErrorAt("E0730", a.Key, "the config has no entry `%s`", name)
-				e.Want, e.Hint = "an entry of the config, or `seed`", diag.DidYouMean(name, in.ConfigNames())
-				in.Errs.Add(e)
+			if _, known := in.Config.Value(name); !known && name != "seed" {
+				in.Errs.Add(source.Wanted("E0730", a.Key, "an entry of the config, or `seed`", diag.DidYouMean(name, in.Config.Names()), "the config has no entry `%s`", name))
 			}
 			if _, list := a.First.(*syntax.List); list == (a.Last != nil) {
-				e := source.ErrorAt("E0731", a.First, "`%s` has neither a list of values nor a range", name)
-				e.Want = "`[a, b]`, or `1..3` for whole numbers"
-				in.Errs.Add(e)
+				in.Errs.Add(source.Wanted("E0731", a.First, "`[a, b]`, or `1..3` for whole numbers", "", "`%s` has neither a list of values nor a range", name))
 			}
 		}
 	}

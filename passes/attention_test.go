@@ -62,7 +62,7 @@ func testAttentionLayouts(t *testing.T, sinks bool) {
 }
 
 // attentions checks that there are attention kernels of both phases in m, and no
-// product beside them whose result has queries and keys.
+// other product whose result has queries and keys.
 func attentions(t *testing.T, m *ir.Module) {
 	t.Helper()
 	forward, backward := 0, 0

@@ -7,6 +7,7 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/irtest"
+	"ptc/ir/targetinfo"
 	"ptc/ir/verify"
 	"ptc/passes/check"
 	"ptc/passes/pass"
@@ -59,7 +60,7 @@ func TestChunks(t *testing.T) {
 				return nil
 			}
 			k := check.New(1)
-			c := &pass.Context{Target: pass.Target{Chunk: pass.Chunk{Bytes: 1, Rows: 16, Most: 4}}}
+			c := &pass.Context{Target: pass.Target{Info: targetinfo.Info{Chunk: targetinfo.Chunk{Bytes: 1, Rows: 16, Most: 4}}}}
 			err := Run(c, m, &Options{VerifyEach: true, Hooks: []Hook{k.Hook, see}})
 			for _, r := range k.Report.Rows {
 				if !r.OK {

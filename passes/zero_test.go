@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/irtest"
-	"ptc/ir/op"
 )
 
 // Where zero shards over several mesh axes, one gather brings a parameter together after its update, and one
@@ -61,9 +61,9 @@ func movesParameters(t *testing.T, m *ir.Module) {
 	gathered, scattered := 0, 0
 	for _, o := range f.Ops {
 		switch {
-		case o.Name == op.AllGather && strings.Contains(o.Attrs.Text("why"), ir.RoleParam):
+		case o.Name == collective.AllGather && strings.Contains(o.Attrs.Text("why"), ir.RoleParam):
 			gathered += o.Result().Type.Bytes()
-		case o.Name == op.ReduceScatter && o.Result().Type.Index("batch") < 0: // a gradient of a parameter
+		case o.Name == collective.ReduceScatter && o.Result().Type.Index("batch") < 0: // a gradient of a parameter
 			scattered += o.Args[0].Type.Bytes()
 		}
 	}

@@ -23,7 +23,7 @@ func Scheduled(m *ir.Module, t backend.Target, given *schedule.Table) (*program.
 	if m.Level != ir.Planned {
 		return nil, fmt.Errorf("assemble: the module is %s, not planned", m.Level)
 	}
-	p := &program.Plan{Name: m.Name, Target: t.Name()}
+	p := &program.Plan{Name: m.Name, Target: t.Info().Name}
 	for _, a := range m.Mesh {
 		p.Mesh = append(p.Mesh, program.MeshAxis{Name: a.Name, Size: a.Size})
 	}

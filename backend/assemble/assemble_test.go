@@ -8,6 +8,7 @@ import (
 	"ptc/backend"
 	"ptc/backend/assemble"
 	_ "ptc/backend/ref"
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/irtest"
 	"ptc/ir/op"
@@ -204,7 +205,7 @@ func TestShardedPlan(t *testing.T) {
 	}
 	kinds := map[string]bool{}
 	for _, in := range p.Devices[0].Progs[0].Instrs {
-		if c := in.Comm; c != nil && c.Kind != program.Done {
+		if c := in.Comm; c != nil && c.Kind != collective.Done {
 			kinds[c.Kind] = true
 			if in.NoWait || c.Why == "" || c.Outer*c.Inner == 0 {
 				t.Errorf("%+v", c)

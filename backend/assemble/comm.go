@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/runtime/program"
@@ -41,7 +42,7 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 	switch {
 	case op.Has(o, op.Gathers) && op.Has(o, op.Scatters):
 		c.DstOuter, c.DstInner = view(o.Result().Type, o.Attrs.Text("axis"), parts)
-	case o.Name == op.Permute:
+	case o.Name == collective.Permute:
 		sources, err := op.Sources(o, d.module.MeshSize)
 		if err != nil {
 			panic("assemble: " + err.Error()) // the verifier has looked
@@ -56,21 +57,16 @@ func (d *device) comm(o *ir.Op) *program.Comm {
 // view is how operand i of a collective is cut, and the payload of it in bytes.
 func (d *device) view(o *ir.Op, i, parts int) (program.View, int64) {
 	in, out, axis := o.Args[i].Type, o.Results[i].Type, op.CollectiveAxis(o, i)
-	v, bytes := program.View{Outer: 1, Inner: int64(in.Elems())}, int64(in.Bytes())
+	v := program.View{Outer: 1, Inner: int64(in.Elems())}
 	switch gathers, scatters := op.Has(o, op.Gathers), op.Has(o, op.Scatters); {
 	case gathers && scatters:
 		v.Outer, v.Inner = view(in, o.Attrs.Text("to"), parts)
-		bytes = bytes / int64(parts) * int64(parts-1)
 	case gathers:
 		v.Outer, v.Inner = view(out, axis, parts)
-		bytes = int64(out.Bytes())
 	case scatters:
 		v.Outer, v.Inner = view(in, axis, parts)
 	}
-	if !op.Has(o, op.Exchanges) {
-		bytes = 0
-	}
-	return v, bytes
+	return v, collective.Payload(o.Name, int64(in.Bytes()), int64(parts))
 }
 
 // why is the rule that asked for o, and where in the source the value is.

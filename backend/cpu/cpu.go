@@ -18,6 +18,7 @@ import (
 	"ptc/internal/processors"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/targetinfo"
 	"ptc/runtime/program"
 )
 
@@ -42,16 +43,13 @@ func resolve(name string) (backend.Target, error) {
 
 type cpu struct{ target.Target }
 
-func (c *cpu) Name() string                { return c.Target.Name }
-func (c *cpu) Exact() bool                 { return false }
-func (c *cpu) Rows() (least, best int)     { return 0, 0 }
-func (c *cpu) Disk() bool                  { return true }
-func (c *cpu) Block() int64                { return 0 }
-func (c *cpu) Attention() bool             { return true }
-func (c *cpu) Unfit(*fusion.Kernel) string { return "" }
-func (c *cpu) Vector() (bits, l1, l2 int)  { return c.VectorBits, c.L1, c.L2 }
+func (c *cpu) Info() targetinfo.Info {
+	return targetinfo.Info{Name: c.Name, VectorBits: c.VectorBits, L1: c.L1, L2: c.L2, Disk: true, Chunk: targetinfo.Chunks(256)}
+}
 
-// Parts are as many as the estimates of package lanes want.
+func (c *cpu) Unfit(*fusion.Kernel) string { return "" }
+
+// Parts are as many as the estimates of package lower want.
 func (c *cpu) Parts(product *fusion.Kernel, given *schedule.Table) int64 {
 	return lower.Parts(product, emit.Machine(c.Target), given)
 }
@@ -60,7 +58,7 @@ func (c *cpu) Parts(product *fusion.Kernel, given *schedule.Table) int64 {
 func (c *cpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
 	lib, err := llvm.Load()
 	if err != nil {
-		return nil, fmt.Errorf("the target %s needs libLLVM to compile: %w", c.Name(), err)
+		return nil, fmt.Errorf("the target %s needs libLLVM to compile: %w", c.Name, err)
 	}
 	forms, err := c.lower(fns, given)
 	if err != nil {
@@ -130,7 +128,7 @@ func (c *cpu) compile(lib *llvm.Library, shares [][]*kernel.Kernel) ([][]byte, e
 			return
 		}
 		if missing, err := llvm.Undefined(out[i]); err != nil || len(missing) > 0 {
-			errs[i] = fmt.Errorf("the code for %s needs symbols that are not in it: %s (%v)", c.Name(), strings.Join(missing, ", "), err)
+			errs[i] = fmt.Errorf("the code for %s needs symbols that are not in it: %s (%v)", c.Name, strings.Join(missing, ", "), err)
 		}
 	})
 	return out, errors.Join(errs...)

@@ -17,7 +17,7 @@ import (
 func (c *cpu) Forms(f *ir.Func, given *schedule.Table) ([]backend.Form, error) {
 	lib, err := llvm.Load()
 	if err != nil {
-		return nil, fmt.Errorf("the target %s needs libLLVM to compile: %w", c.Name(), err)
+		return nil, fmt.Errorf("the target %s needs libLLVM to compile: %w", c.Name, err)
 	}
 	var out []backend.Form
 	tiles, err := lower.Tiles(f, emit.Machine(c.Target), given)

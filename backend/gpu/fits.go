@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"ptc/backend/gpu/lower"
 	"ptc/backend/gpu/target"
 	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
@@ -31,7 +30,7 @@ const (
 
 // fitting is the kernel of f. How much memory exchanges between threads take is known only when it is generated,
 // so a kernel that takes too much is cut anew, into smaller blocks.
-func fitting(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
+func fitting(f *ir.Func, t target.Target, given *schedule.Table) (lowered, error) {
 	out, err := generate(f, t, given, 0)
 	for spare := spareStep; err == nil && out.Shared > t.Shared && spare <= spareMost; spare += spareStep {
 		out, err = generate(f, t, given, spare)

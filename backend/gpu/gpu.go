@@ -7,15 +7,19 @@ import (
 	"strings"
 
 	"ptc/backend"
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/lower"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/gpu/target"
+	"ptc/backend/gpu/thread"
 	"ptc/backend/nest"
 	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/targetinfo"
 	"ptc/runtime/program"
 )
 
@@ -41,20 +45,20 @@ func resolve(name string) (backend.Target, error) {
 	return &gpu{t}, nil
 }
 
+// lowered is a kernel as an entry of PTX.
+type lowered = lower.Kernel[*ptx.Entry]
+
 type gpu struct{ target.Target }
 
-func (g *gpu) Name() string               { return g.Target.Name }
-func (g *gpu) Exact() bool                { return false }
-func (g *gpu) Attention() bool            { return true }
-func (g *gpu) Disk() bool                 { return false } // runtime/cuda copies from and to pinned memory
-func (g *gpu) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
-
-// Rows are multiples of what a tensor map and the longest access need, and had best be whole lines of the caches, of
-// which a copy of a tile then takes no more than it has.
-func (g *gpu) Rows() (least, best int) { return 16, 128 }
-
-// Block is that of products with work for most multiprocessors (package nest).
-func (g *gpu) Block() int64 { return 128 }
+func (g *gpu) Info() targetinfo.Info {
+	return targetinfo.Info{
+		Name: g.Name, Chunk: targetinfo.Chunks(8192),
+		Block: 128, // of products with work for most multiprocessors
+		// A tensor map and the longest access need 16. Of full cache lines, a copy of a tile reads no more than it takes.
+		Rows: targetinfo.Rows{Least: 16, Best: 128},
+		Disk: false, // runtime/cuda copies from and to pinned memory
+	}
+}
 
 // Parts is one: how many would be worth it was not measured on a GPU.
 func (g *gpu) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
@@ -89,7 +93,7 @@ func (g *gpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, er
 
 // code makes the entries, and puts them into a few modules, which drivers compile side by side.
 func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error) {
-	made := make([]lower.Kernel, len(fns))
+	made := make([]lowered, len(fns))
 	for i, f := range fns {
 		var err error
 		if made[i], err = Kernel(f, g.Target, given); err != nil {
@@ -132,7 +136,7 @@ func usesFP8MMA(e *ptx.Entry) bool {
 }
 
 // maps are tensor maps as plans have them.
-func maps(all []lower.Map) []program.TensorMap {
+func maps(all []assign.Map) []program.TensorMap {
 	var out []program.TensorMap
 	for _, m := range all {
 		out = append(out, program.TensorMap{Arg: m.Arg, Offset: m.Offset, DType: m.DType.String(), Sizes: m.Sizes, Strides: m.Strides,
@@ -159,7 +163,7 @@ const modules = 8
 
 // shares deals the entries to the modules, the longest first, each to the one that has
 // the least.
-func shares(made []lower.Kernel) (parts [][]int, of []int) {
+func shares(made []lowered) (parts [][]int, of []int) {
 	order := make([]int, len(made))
 	for i := range made {
 		order[i] = i
@@ -178,7 +182,7 @@ func shares(made []lower.Kernel) (parts [][]int, of []int) {
 
 // Kernel generates the kernel function f, cut as given says, or where it has nothing for the
 // kernel or section, as [nest.Threads] chooses.
-func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, error) {
+func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lowered, error) {
 	out, err := fitting(f, t, given)
 	var of *diag.Error
 	if err == nil || errors.As(err, &of) {
@@ -192,15 +196,15 @@ func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lower.Kernel, e
 }
 
 // generate is the kernel of which [nest.Threads] leaves so many bytes of shared memory more than it would.
-func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lower.Kernel, error) {
+func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lowered, error) {
 	k, err := fusion.Analyze(f)
 	if err != nil {
-		return lower.Kernel{}, err
+		return lowered{}, err
 	}
 	for _, o := range f.Ops {
 		for _, v := range slices.Concat(o.Results, o.Args) {
 			if v.Type.DType == ir.F64 {
-				return lower.Kernel{}, fmt.Errorf("found %s of f64; f64 runs on the target ref only", o.Name)
+				return lowered{}, fmt.Errorf("found %s of f64; f64 runs on the target ref only", o.Name)
 			}
 		}
 	}
@@ -216,33 +220,33 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 			cuts[i] = nest.Threads(p, on)
 		}
 		if cuts[i].Dot.Kind == schedule.WGMMA && !t.Has(target.WGMMA) {
-			return lower.Kernel{}, fmt.Errorf("found a schedule with dot=%s; %s has no such matrix instructions", cuts[i].Dot, t.Arch)
+			return lowered{}, fmt.Errorf("found a schedule with dot=%s; %s has no such matrix instructions", cuts[i].Dot, t.Arch)
 		}
 		if cuts[i].Cluster > 1 && !t.Clusters {
-			return lower.Kernel{}, fmt.Errorf("found a schedule with cluster=%d; %s has no clusters", cuts[i].Cluster, t.Arch)
+			return lowered{}, fmt.Errorf("found a schedule with cluster=%d; %s has no clusters", cuts[i].Cluster, t.Arch)
 		}
 		warps = max(warps, cuts[i].Warps)
 	}
 	if len(parts) == 1 && k.Class != fusion.Attend {
 		p, err := nest.Program(f.Name, k, cuts[0])
 		if err != nil {
-			return lower.Kernel{}, err
+			return lowered{}, err
 		}
-		all, err := lower.Kernels(p, int(warps), features(t)...)
+		all, err := lower.Kernels(machine(t), p, int(warps))
 		if err != nil {
-			return lower.Kernel{}, err
+			return lowered{}, err
 		}
 		if len(all) != 1 {
-			return lower.Kernel{}, fmt.Errorf("found %d phases; expected one", len(all))
+			return lowered{}, fmt.Errorf("found %d phases; expected one", len(all))
 		}
 		all[0].Programs = []*tile.Program{p}
 		return all[0], nil
 	}
 	sections, err := sections(k, cuts)
 	if err != nil {
-		return lower.Kernel{}, err
+		return lowered{}, err
 	}
-	out, err := lower.Join(f.Name, len(f.Args)+len(f.Results), sections, int(warps), features(t)...)
+	out, err := lower.Join(machine(t), f.Name, len(f.Args)+len(f.Results), sections, int(warps))
 	for _, s := range sections {
 		if !slices.Contains(out.Programs, s.Program) { // those that are alike share theirs
 			out.Programs = append(out.Programs, s.Program)
@@ -251,13 +255,8 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 	return out, err
 }
 
-// features are what lowering has to know of t.
-func features(t target.Target) (all []lower.Feature) {
-	if t.FP8 {
-		all = append(all, lower.FP8)
-	}
-	return all
-}
+// machine makes entries for t.
+func machine(t target.Target) thread.Machine[*ptx.Entry] { return nvptx.Machine{FP8: t.FP8} }
 
 // sections are those of k, or k as one, each as its programs; those that are alike share theirs.
 func sections(k *fusion.Kernel, cuts []schedule.Schedule) ([]lower.Section, error) {

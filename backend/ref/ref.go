@@ -8,6 +8,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/targetinfo"
 	"ptc/runtime/program"
 )
 
@@ -37,27 +38,15 @@ func resolve(name string) (backend.Target, error) {
 	return nil, &diag.Error{Code: "E0701", Msg: fmt.Sprintf("unknown target `%s`", name), Want: "ref, ref:f32 or ref:f64"}
 }
 
-func (t *target) Name() string {
+// Info has no block, since a product has its operands as a whole, and no rows, since tensors have no memory of
+// a device.
+func (t *target) Info() targetinfo.Info {
+	x := targetinfo.Info{Name: "ref:f32", Exact: t.exact, Disk: true, Chunk: targetinfo.Chunks(8192)}
 	if t.exact {
-		return "ref:f64"
+		x.Name = "ref:f64"
 	}
-	return "ref:f32"
+	return x
 }
-
-func (t *target) Exact() bool                { return t.exact }
-func (t *target) Vector() (bits, l1, l2 int) { return 0, 0, 0 }
-
-// Attention is evaluated like any other kernel function.
-// Rows are as they come: its tensors have no memory of a device.
-func (t *target) Rows() (least, best int) { return 0, 0 }
-
-// Block is none: a product has its operands as a whole.
-func (t *target) Block() int64 { return 0 }
-
-func (t *target) Attention() bool { return true }
-
-// Disk is what devices of this process have.
-func (t *target) Disk() bool { return true }
 
 // Unfit is none.
 func (t *target) Unfit(*fusion.Kernel) string { return "" }

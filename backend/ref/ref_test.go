@@ -37,7 +37,7 @@ func plan(t *testing.T, m *ir.Module, target string) *program.Plan {
 		t.Fatal(err)
 	}
 	m = m.Clone()
-	c := &pass.Context{Target: pass.Target{Name: to.Name(), Exact: to.Exact(), Attention: to.Attention()}}
+	c := &pass.Context{Target: pass.Target{Info: to.Info(), Attention: true}}
 	if err := passes.Run(c, m, &passes.Options{Only: passes.Names()[2:]}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Command gemm measures matrix products of the generator of kernels, each as a
 // share of the peak that a loop of independent multiply-adds reaches in the same
-// process, and beside those of a BLAS library if one is named.
+// process, and with those of a BLAS library if one is named.
 //
 // In: flags, see -help. Out: a table on standard output, medians over runs that
 // take turns: product, library, peak, product, …

@@ -11,7 +11,7 @@ import (
 	"ptc/bench/matrix"
 	"ptc/compiler"
 	"ptc/internal/diag"
-	"ptc/passes/pass"
+	"ptc/ir/targetinfo"
 )
 
 // Case is a program with the layouts single and many.
@@ -201,7 +201,7 @@ func (c *Case) train(name, target string) (r *matrix.Run, err error) {
 	}()
 	o := compiler.Options{File: "case.ptl", Source: []byte(c.Source()), Layout: name, Target: target, VerifyEach: true}
 	if name != "single" {
-		o.Chunk = &pass.Chunk{Bytes: 1, Rows: 16, Most: 4} // as if the models were large
+		o.Chunk = &targetinfo.Chunk{Bytes: 1, Rows: 16, Most: 4} // as if the models were large
 	}
 	p, _, err := compiler.Compile(o)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *Case) Blame() (found string) {
 		}
 	}()
 	report, _, err := compiler.Check(compiler.Options{File: "case.ptl", Source: []byte(c.Source()), Layout: "many", Target: "ref:f64",
-		Chunk: &pass.Chunk{Bytes: 1, Rows: 16, Most: 4}})
+		Chunk: &targetinfo.Chunk{Bytes: 1, Rows: 16, Most: 4}})
 	var bug *compiler.Bug
 	switch {
 	case errors.As(err, &bug), err != nil:

@@ -18,8 +18,8 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/ir/targetinfo"
 	"ptc/passes/check"
-	"ptc/passes/pass"
 )
 
 // Narrow is c under a precision that is drawn as well.
@@ -75,7 +75,7 @@ func (c *Case) compile() (s snapshots, err error) {
 		return nil
 	}
 	_, _, err = compiler.Compile(compiler.Options{File: "case.ptl", Source: []byte(c.Source()), Layout: "many", Target: "ref", VerifyEach: true,
-		Chunk: &pass.Chunk{Bytes: 1, Rows: 16, Most: 4}, Hooks: []compiler.Hook{hook}})
+		Chunk: &targetinfo.Chunk{Bytes: 1, Rows: 16, Most: 4}, Hooks: []compiler.Hook{hook}})
 	return s, err
 }
 

@@ -184,8 +184,8 @@ func (r *Recipe) layer() (shared, routed float64) {
 		shards = 1 // the one head is on every device
 	}
 	shared = 2*float64(h*r.Heads*r.Head)/tp + 2*float64(h*kv*r.Head)/shards + 8*float64(h) // norms and biases
-	if r.Beside > 0 {
-		shared = float64(r.Beside)
+	if r.Dense > 0 {
+		shared = float64(r.Dense)
 	}
 	mlp := float64(mats*h*ffn) / tp
 	if r.Experts > 0 {

@@ -28,9 +28,9 @@ type Sizes struct {
 	Window, Whole int
 	// Chosen is how many experts compute a token, in 1.25 times as many places.
 	Chosen int
-	// Beside is how many elements a layer of experts has besides them, and Front those of the
-	// layers in front of the pipeline, where the other sizes do not say so.
-	Beside, Front int
+	// Dense is the number of elements of a layer outside of its experts, and Front those of the
+	// layers before the pipeline, if the other sizes do not determine them.
+	Dense, Front int
 }
 
 // Plan is a layout. Sizes of mesh axes that are 0 are 1.

@@ -22,9 +22,9 @@ var (
 	qwen30   = Sizes{Layers: 48, Embed: 2048, Heads: 32, KV: 4, Head: 128, FFN: 768, Vocab: 151936, Seq: 4096, Experts: 128, Chosen: 8}
 	qwen235  = Sizes{Layers: 94, Embed: 4096, Heads: 64, KV: 4, Head: 128, FFN: 1536, Vocab: 151936, Seq: 4096, Experts: 128, Chosen: 8}
 	maverick = Sizes{Layers: 24, Embed: 5120, Heads: 40, KV: 8, Head: 128, FFN: 8192, Vocab: 202048, Seq: 8192, Experts: 128, Chosen: 1,
-		Beside: 2*2*5120*(40+8)*128 + 3*5120*(16384+8192) + 128*5120}
+		Dense: 2*2*5120*(40+8)*128 + 3*5120*(16384+8192) + 128*5120}
 	deepseek = Sizes{Layers: 58, Embed: 7168, Heads: 128, FFN: 2048, Vocab: 129280, Seq: 4096, Experts: 256, Chosen: 8,
-		Beside: latent + 256*7168 + 3*7168*2048, Front: 3 * (latent + 3*7168*18432)}
+		Dense: latent + 256*7168 + 3*7168*2048, Front: 3 * (latent + 3*7168*18432)}
 )
 
 // latent is the elements of DeepSeek-V3's attention (DeepSeek-AI, 2024, section 2.1.1): of queries down

@@ -18,15 +18,15 @@ func newBench(a *app) *cobra.Command {
 	var threads int
 	cmd := &cobra.Command{
 		Use:   "bench [--threads N] [--json]",
-		Short: "Measure what this machine can do at best",
-		Long: `Measure the ceilings of this machine, with one thread and with all: multiply-adds
-of f32, dot products of bf16 where the processor has instructions for them, and
-reading, copying and updating memory, in arrays that no cache holds; and how long a
-launch takes, with its barrier.
+		Short: "Measure the ceilings of this machine",
+		Long: `Measure the ceilings of this machine, with one thread and with all: f32
+multiply-adds, bf16 dot products if the processor has instructions for them, and
+reading, copying and updating memory, in arrays larger than any cache; and the time
+of a launch with its barrier.
 
-The loops are generated and compiled as a plan's kernels are, which takes libLLVM,
-and run in turns in this process; each figure is a median. "ptc run --profile" holds
-a plan's kernels to the same ceilings. Other work on the machine lowers them: stop
+The loops are generated and compiled like a plan's kernels, which takes libLLVM, and
+run alternately in this process; each figure is a median. "ptc run --profile" compares
+a plan's kernels with the same ceilings. Other work on the machine lowers them: stop
 it, or repeat.`,
 		Example: `  ptc bench
   ptc bench --threads 1
@@ -39,7 +39,7 @@ it, or repeat.`,
 			return a.bench(cmd.Context(), threads, asJSON)
 		},
 	}
-	cmd.Flags().IntVar(&threads, "threads", 0, "the larger number of threads is `N` (default one for each processor)")
+	cmd.Flags().IntVar(&threads, "threads", 0, "measure with one thread and with `N` (default one for each processor)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -22,9 +22,9 @@ func newCheck(a *app) *cobra.Command {
 largest relative difference that each pass made. Exit code 1 names the first pass
 that changed the result by more than the reordering of sums explains.
 
-The reference evaluator executes it, in float64: take small sizes with --set. Sizes
-that need more memory than there is are an error before anything is executed, which
-says how much; --ignore-memory goes on all the same.`,
+The reference evaluator executes the IR in float64: choose small sizes with --set. If
+they need more memory than the machine has, the command fails before it executes
+anything and says how much; --ignore-memory continues regardless.`,
 		Example: `  ptc check examples/gpt/gpt.ptl --set batch=2 --set seq=16
   ptc check gpt.ptl --layout three_d --set batch=8 --json`,
 		Args:              exactly("FILE"),
@@ -34,7 +34,7 @@ says how much; --ignore-memory goes on all the same.`,
 	f.add(cmd)
 	f.addPorts(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&ignore, "ignore-memory", false, "check sizes that need more memory than there is")
+	cmd.Flags().BoolVar(&ignore, "ignore-memory", false, "check sizes that need more memory than the machine has")
 	return cmd
 }
 

@@ -41,12 +41,12 @@ func newCompile(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compile FILE [-o PLAN] [--layout NAME] [--set name=value]... [--target TARGET]",
 		Short: "Compile a model to a plan",
-		Long: `Compile a model, its training and one of its layouts to a plan: a single file
-that "ptc run" executes and "ptc explain" describes, with nothing else beside it.
+		Long: `Compile a model, its training and one of its layouts to a plan: a single
+self-contained file that "ptc run" executes and "ptc explain" describes.
 
 The same inputs give a byte-identical plan on any machine, for the same target.
 Without -o the plan is written to the current folder, under the source's name
-with the extension .bin. Nothing is written if there is an error.
+with the extension .bin. If there is an error, nothing is written.
 
 Passes, in order, for --print-after and as names of dumps:
 ` + passTable(),
@@ -67,17 +67,17 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
 	fl.StringSliceVar(&f.printBefore, "print-before", nil, "print the IR before `PASS`")
 	fl.StringVar(&f.kernels, "dump-kernels", "", "write the forms of each kernel to `DIR`/NAME.*: IR, tile program, loop form, LLVM IR or PTX, assembly")
-	fl.StringSliceVar(&f.without, "disable-pass", nil, "leave out `PASS`, which only makes the plan better")
-	fl.StringVar(&f.stop, "stop-after", "", "end after `PASS`, and make no plan")
-	fl.StringVar(&f.why, "why", "", "print what `PASS` decided, and why it left the rest as it was")
+	fl.StringSliceVar(&f.without, "disable-pass", nil, "leave out `PASS`, an optional optimization")
+	fl.StringVar(&f.stop, "stop-after", "", "stop after `PASS`, without a plan")
+	fl.StringVar(&f.why, "why", "", "print what `PASS` decided, and why it left the rest unchanged")
 	fl.StringVar(&f.cpuProfile, "cpuprofile", "", "write where the compiler's processor time goes to `FILE`, for go tool pprof")
 	fl.StringVar(&f.memProfile, "memprofile", "", "write what the compiler allocates to `FILE`, for go tool pprof")
 	f.addPorts(cmd)
-	fl.StringVar(&f.schedules, "schedules", "", "cut kernels as `FILE` says, which \"ptc tune\" writes")
-	fl.BoolVar(&f.sample, "sample", false, "make a plan that \"ptc sample\" uses as it is, in place of one that trains")
+	fl.StringVar(&f.schedules, "schedules", "", "tile kernels by the schedules in `FILE`, from \"ptc tune\"")
+	fl.BoolVar(&f.sample, "sample", false, "make a plan for \"ptc sample\" instead of one that trains")
 	fl.BoolVar(&f.verifyEach, "verify-each", false, "verify the IR after each pass")
-	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was compiled")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also say how long each pass took")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print no summary")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also print the time of each pass")
 	cmd.MarkFlagsMutuallyExclusive("quiet", "verbose")
 	cmd.MarkFlagsMutuallyExclusive("port", "sample")
 	cmd.MarkFlagsMutuallyExclusive("stop-after", "output")

@@ -40,20 +40,20 @@ func newDataPrepare(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare FILES… --tokenizer FILE -o DIR",
 		Short: "Turn text into files of tokens",
-		Long: `Turn text into files of tokens in DIR: shards of u16, or of u32 where the tokenizer
-has more than 65536 tokens, and manifest.json, which says what they are. A file is
-a document; of JSON lines (.jsonl) and parquet each record is one. Streams may be
-compressed (.gz, .zst). FILES are paths or patterns, with ** for any folders.
+		Long: `Tokenize text into DIR: shards of u16, or of u32 if the tokenizer has more than 65536
+tokens, and manifest.json, which describes them. Each file is a document; in JSON
+lines (.jsonl) and parquet each record is one. Input may be compressed (.gz, .zst).
+FILES are paths or patterns, with ** for any folders.
 
-The tokenizer is a tokenizer.json, ranks of tiktoken, or a model of SentencePiece.
-Nothing is put between documents, unless --separator names a token.
+The tokenizer is a tokenizer.json, tiktoken ranks, or a SentencePiece model.
+Nothing is put between documents unless --separator names a token.
 
-With --chat, --messages or --pairs, records are conversations: they become tokens by
-the chat template next to the tokenizer, whose folder --tokenizer may name, with marks
-on what the assistant says. data.chat and data.preferences read them.
+With --chat, --messages or --pairs, records are conversations. The chat template next
+to the tokenizer, whose folder --tokenizer may name, renders them, and the assistant's
+tokens are marked. data.chat and data.preferences read them.
 
-What an interrupted call has done is kept: the same call goes on from there. Equal
-files give equal bytes.`,
+An interrupted command keeps its work: the same command continues. Equal files give
+equal bytes.`,
 		Example: `  ptc data prepare "corpus/**/*.txt" --tokenizer tokenizer.json -o tokens
   ptc data prepare dump.jsonl.zst --tokenizer my.cl100k.tiktoken --separator "<|endoftext|>" -o tokens
   ptc data prepare chat.jsonl --tokenizer llama-hf --chat -o talks`,
@@ -79,8 +79,8 @@ files give equal bytes.`,
 	f := cmd.Flags()
 	f.StringVar(&tok, "tokenizer", "", "tokenize with the tokenizer in `FILE`")
 	f.StringVarP(&o.Dir, "output", "o", "", "write to the folder `DIR`")
-	f.StringVar(&size, "shard-size", "256MiB", "end a file of tokens behind the document with which it has `SIZE`")
-	f.StringVar(&o.Separator, "separator", "", "put the token `TEXT` behind each document (default none)")
+	f.StringVar(&size, "shard-size", "256MiB", "end a file of tokens after the document with which it reaches `SIZE`")
+	f.StringVar(&o.Separator, "separator", "", "put the token `TEXT` after each document (default none)")
 	f.StringVar(&o.Column, "text-column", "text", "the text of a record is in the column `NAME`")
 	f.IntVar(&o.Threads, "threads", 0, "tokenize in `N` threads (default one for each processor)")
 	c.add(cmd)
@@ -133,6 +133,7 @@ func newDataShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show FILES… [--tokenizer FILE]",
 		Short: "Show tokens of files, and their text",
+		Long:  "Show the tokens of files, and their text if --tokenizer is given.",
 		Example: `  ptc data show "tokens/*.bin" --tokenizer tokenizer.json
   ptc data show tokens --from 1000 --count 20
   ptc data show talks --examples 3 --json`,
@@ -151,12 +152,12 @@ func newDataShow(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&tok, "tokenizer", "", "show the text of the tokens by the tokenizer in `FILE`")
+	f.StringVar(&tok, "tokenizer", "", "decode the tokens with the tokenizer in `FILE`")
 	f.Int64Var(&from, "from", 0, "begin with token `N`")
 	f.Int64Var(&count, "count", 64, "show `N` tokens")
-	f.Int64Var(&examples, "examples", 0, "show `N` conversations from number --from on, and what is to be predicted")
-	f.BoolVar(&asJSON, "json", false, "print JSON; of examples, -1 is what is no target")
-	f.StringVar(&dtype, "dtype", "auto", "what a token of a file without a header is: `TYPE` auto, u16, u32, …")
+	f.Int64Var(&examples, "examples", 0, "show `N` conversations, starting with number --from, and their targets")
+	f.BoolVar(&asJSON, "json", false, "print JSON; in examples, -1 marks a token that is not a target")
+	f.StringVar(&dtype, "dtype", "auto", "tokens of a file without a header have `TYPE` auto, u16, u32, …")
 	return cmd
 }
 

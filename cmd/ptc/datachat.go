@@ -41,7 +41,7 @@ func (c *chatFlags) add(cmd *cobra.Command) {
 func (c *chatFlags) addPage(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.page, "chat-template", "", "the chat template is in `FILE` (default the one next to the tokenizer)")
-	f.StringVar(&c.date, "date", "", "a template that writes the date of today writes `DATE`, such as 2026-07-26 (default today)")
+	f.StringVar(&c.date, "date", "", "templates use `DATE` as today's date, such as 2026-07-26 (default today)")
 }
 
 func (c *chatFlags) asked() bool { return c.chat || c.pairs || c.messages != "" }

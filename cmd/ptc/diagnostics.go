@@ -25,7 +25,7 @@ func newTelling() telling {
 
 // diagnosticsFlag is for every command: each can fail, and programs start all of them.
 func (a *app) diagnosticsFlag(root *cobra.Command) {
-	root.PersistentFlags().Var(&a.telling.format, "diagnostics", "tell what is wrong as text, as json (an object on each line),\nor as `sarif` (one document of SARIF 2.1.0)")
+	root.PersistentFlags().Var(&a.telling.format, "diagnostics", "report errors and warnings as text, as json (an object on each line),\nor as `sarif` (one document of SARIF 2.1.0)")
 	complete(root, "diagnostics", func([]string) []string { return a.telling.format.words })
 }
 

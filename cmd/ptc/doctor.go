@@ -48,7 +48,7 @@ func newDoctor(a *app) *cobra.Command {
 	var require []string
 	cmd := &cobra.Command{
 		Use:   "doctor [--json] [--require NAME]...",
-		Short: "Say what this machine has for ptc, and what is missing",
+		Short: "Report what this machine has for ptc, and what is missing",
 		Long: `Look for what ptc can use on this machine, and say how to install what is
 missing. ptc needs none of it: without libLLVM plans run on the reference
 backend, in pure Go and slowly.

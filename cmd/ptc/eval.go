@@ -24,9 +24,9 @@ type paramFlags struct {
 
 func (f *paramFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.init, "init", "", "take the parameters from `FILE`, a safetensors file, as --save writes it, or the folder of one checkpoint")
-	fl.StringVar(&f.checkpoint, "checkpoint", "", "take the parameters of the latest checkpoint in `DIR`, or of the one that it is; as other files it may be s3://bucket/key")
-	fl.BoolVar(&f.best, "best", false, "take the checkpoint in --checkpoint with the lowest validation loss, see --keep-best of \"ptc run\"")
+	fl.StringVar(&f.init, "init", "", "read the parameters from `FILE`, a safetensors file such as --save writes, or the folder of one checkpoint")
+	fl.StringVar(&f.checkpoint, "checkpoint", "", "read the parameters of the latest checkpoint in `DIR`, or of the checkpoint `DIR`; it may be s3://bucket/key")
+	fl.BoolVar(&f.best, "best", false, "use the checkpoint in --checkpoint with the lowest validation loss, see --keep-best of \"ptc run\"")
 	if err := cmd.MarkFlagDirname("checkpoint"); err != nil {
 		panic(err) // the flag does not exist
 	}
@@ -56,15 +56,15 @@ func newEval(a *app) *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval PLAN --init FILE|--checkpoint DIR [--data FILES] [flags]",
-		Short: "Compute the mean loss over data",
+		Short: "Compute the loss over data",
 		Long: `Compute the plan's validation loss and its metrics over all windows of the data, in
-the order of the files, with the perplexity exp(loss). Without --data it is over
-what the plan's data holds out for validation.
+the order of the files, with the perplexity exp(loss). Without --data it evaluates
+the plan's held-out data.
 
-Of a loss that divides a sum by a sum, such as a mean over targets that count, both
-are summed over all windows, so that the number does not depend on the batch. Where
-the loss is none of these, a note says so: its number is a mean of batch means, and
-windows that fill no batch are left out.`,
+If a loss divides a sum by a sum, such as a mean over unmasked targets, both are
+summed over all windows, so the number does not depend on the batch. For any other
+loss a note says that its number is a mean of batch means, and that windows that fill
+no batch are left out.`,
 		Example: `  ptc eval plan.bin --init trained.safetensors --data 'test/**/*.txt'
   ptc eval plan.bin --checkpoint ckpt/ --json`,
 		Args:              exactly("PLAN"),
@@ -81,9 +81,9 @@ windows that fill no batch are left out.`,
 	}
 	fl := cmd.Flags()
 	f.paramFlags.add(cmd)
-	fl.StringArrayVar(&f.opts.Data, "data", nil, "evaluate on the files that the pattern `FILES` matches; may be given again. For a data.stream, the program\nwhose part that is held out is evaluated, as for \"ptc run\"")
-	fl.BoolVar(&f.opts.PerFile, "per-file", false, "give the loss of each file as well")
-	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
+	fl.StringArrayVar(&f.opts.Data, "data", nil, "evaluate on the files that the pattern `FILES` matches; may be repeated. For a data.stream, the program\nwhose held-out part is evaluated, as for \"ptc run\"")
+	fl.BoolVar(&f.opts.PerFile, "per-file", false, "also report the loss of each file")
+	fl.StringArrayVar(&f.set, "set", nil, "set a port of the plan: `name=value`; may be repeated")
 	fl.BoolVar(&f.json, "json", false, "write an object of JSON")
 	fl.IntVar(&f.opts.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
 	complete(cmd, "set", portsOf)

@@ -18,24 +18,24 @@ func newExplain(a *app) *cobra.Command {
 	section := choice{value: "summary", words: explain.Sections()}
 	cmd := &cobra.Command{
 		Use:   "explain PLAN [--section NAME | --kernel NAME | --json]",
-		Short: "Show what a plan does, and what was decided on the way",
-		Long: `Show a plan. The summary says what it is, where its memory and its work go, what
-its devices send to each other, and how its pipeline is scheduled. Sections hold
+		Short: "Show a plan and the decisions behind it",
+		Long: `Show a plan. The summary says what the plan is, how it uses memory and operations,
+what its devices send to each other, and how its pipeline is scheduled. Sections show
 the rest: ` + strings.Join(explain.Sections()[1:], ", ") + `.
 
---kernel shows one kernel: what a launch does, where it comes from, and its text in each form
-on the way to code, which is generated anew.
+--kernel shows one kernel: the work of a launch, its origin, and its text in each form
+on the way to code, which is generated again.
 
-What repeats with the blocks of a model is one line: blocks.0..31.attn.
+Repeated blocks of a model share one line: blocks.0..31.attn.
 
-The bytes of a kind of memory are those of the arena that ever hold it. Buffers
-that are not alive at the same time share memory, so that the kinds can add up to
+The bytes of a kind of memory count every byte of the arena that ever holds it.
+Buffers that are not alive at the same time share memory, so the kinds can add up to
 more than the arena.
 
-The bytes of a communication are those of what one device exchanges: of an all_reduce
-the tensor, of an all_gather the gathered result, of a reduce_scatter its input, of a send,
-a recv and the others what leaves the device or arrives. What an algorithm sends of it is less:
-of n devices, the part (n-1)/n for an all_gather or a reduce_scatter.`,
+The bytes of a communication are those that one device exchanges: the tensor of an
+all_reduce, the gathered result of an all_gather, the input of a reduce_scatter; for a
+send, a recv and the others, the bytes that leave or arrive. An algorithm sends less:
+with n devices, the part (n-1)/n for an all_gather or a reduce_scatter.`,
 		Example: `  ptc explain plan.bin
   ptc explain plan.bin --section communication
   ptc explain plan.bin --section all | less

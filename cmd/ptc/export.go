@@ -27,21 +27,20 @@ type exportFlags struct {
 
 const exportLong = `Write parameters as other programs read them.
 
-CHECKPOINT is a file that "ptc run --save" wrote, or a folder of checkpoints, of which the
-latest is taken, or one of them. The plan says what other programs call the parameters:
-it has that of the block ` + "`names`" + ` of the model's source, which each model of std.models has.
+CHECKPOINT is a file of "ptc run --save", a checkpoint, or a folder of checkpoints, of
+which the latest is read. The plan maps parameters to the names of other programs, by
+the block ` + "`names`" + ` of the model's source; each model of std.models has one.
 
 --format hf writes a folder for from_pretrained of transformers: config.json, and
-model.safetensors, or shards of at most --max-shard-size with their index. The files of the
-tokenizer are copied from the folder that "ptc import" wrote, or from --like. --format gguf
+model.safetensors, or shards of at most --max-shard-size with their index. The tokenizer
+files are copied from the folder that "ptc import" wrote, or from --like. --format gguf
 writes a file for llama.cpp with the model's sizes, tensors, and tokenizer, unless
---no-tokenizer is given.
---format peft writes the low-rank adapters alone, a folder for PeftModel.from_pretrained, of
-the model that --base names.
+--no-tokenizer is given. --format peft writes only the low-rank adapters, a folder for
+PeftModel.from_pretrained, for the model that --base names.
 
-Else low-rank adapters are added to the parameters that they are of. Elements are written as
-they are, or rounded to --dtype. A file or folder appears whole or
-not at all, and a folder must be new or empty.`
+The other formats add low-rank adapters to their parameters. Elements are unchanged,
+or rounded to --dtype. A file or folder appears complete or not at all, and a folder
+must be new or empty.`
 
 func newExport(a *app) *cobra.Command {
 	f := exportFlags{format: choice{value: "hf", words: []string{"hf", "gguf", "peft"}}, dtype: choice{words: []string{"f32", "bf16", "f16"}}}
@@ -56,10 +55,10 @@ func newExport(a *app) *cobra.Command {
 		Args: exactly("CHECKPOINT"),
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.plan, "plan", "", "the `PLAN` that the parameters are of")
+	fl.StringVar(&f.plan, "plan", "", "the `PLAN` of the parameters")
 	fl.StringVarP(&f.out, "output", "o", "", "write the folder or file `OUT`")
-	fl.StringVar(&f.like, "like", "", "take the tokenizer from the folder `DIR` (default the one that was imported)")
-	fl.StringVar(&f.base, "base", "", "with --format peft: the folder or the name `MODEL` of what the adapters are of (default that of config.json)")
+	fl.StringVar(&f.like, "like", "", "copy the tokenizer from the folder `DIR` (default the one that was imported)")
+	fl.StringVar(&f.base, "base", "", "with --format peft: the folder or name `MODEL` of the adapters' base model (default that of config.json)")
 	fl.Var(&f.format, "format", "write for transformers, `hf`, for llama.cpp, gguf, or the adapters alone, peft")
 	fl.BoolVar(&f.bare, "no-tokenizer", false, "with --format gguf: leave the tokenizer out")
 	fl.Var(&f.dtype, "dtype", "round elements to `f32`, bf16 or f16 (default as they are)")

@@ -137,12 +137,12 @@ type sourceFlags struct {
 
 // addPorts adds --port, for commands that make one plan.
 func (f *sourceFlags) addPorts(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.ports, "port", nil, "let \"ptc run --set\" give the config entry `NAME` another value; several with commas")
+	cmd.Flags().StringSliceVar(&f.ports, "port", nil, "let \"ptc run --set\" replace the config entry `NAME`; several with commas")
 	complete(cmd, "port", portsIn)
 }
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.set, "set", nil, "replace the config entry `name=value`; may be given again")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "replace the config entry `name=value`; may be repeated")
 	cmd.Flags().StringVar(&f.layout, "layout", "", "compile for the layout `NAME` (default the file's first)")
 	cmd.Flags().StringVar(&f.target, "target", "", "compile for `TARGET`: cpu, cuda, ref or a full name such as cpu:x86-64-v3\n(default cpu where libLLVM is found, else ref)")
 	cmd.Flags().StringVar(&f.importsBelow, "imports-below", "", "imports may be any file below `DIR` (default FILE's folder)")

@@ -14,11 +14,11 @@ func newFmt(a *app) *cobra.Command {
 	var check, diff bool
 	cmd := &cobra.Command{
 		Use:   "fmt FILE... [--check] [--diff]",
-		Short: "Lay sources out in the canonical way",
-		Long: `Rewrite .ptl files in the canonical layout, in place. Comments stay, and so does
-the meaning. "-" formats the standard input to the standard output.
+		Short: "Format sources",
+		Long: `Rewrite .ptl files in the canonical layout, in place. Comments and the meaning stay.
+"-" formats the standard input to the standard output.
 
-A file with a mistake in its syntax is left as it is.`,
+A file with a syntax error is left unchanged.`,
 		Example: `  ptc fmt model.ptl
   ptc fmt --check *.ptl      # for continuous integration: exit code 1 if any would change
   ptc fmt --diff model.ptl   # what would change

@@ -20,19 +20,19 @@ const (
 	initFile  = "init.safetensors"
 )
 
-const importLong = `Make a model and its parameters of a folder as transformers writes it: config.json with
+const importLong = `Convert a model folder written by transformers, with its parameters: config.json with
 model.safetensors, or with model.safetensors.index.json and its shards, in f32, f16 or
 bf16.
 
 OUT is a new folder with model.ptl, a source that imports the family from the standard
-library and has the sizes of config.json; init.safetensors, the parameters by their paths,
-bit by bit those of the folder; config.json and the files of the tokenizer, copied. What the
-model does not compute as config.json says, a tensor that is missing, unknown or of another
-shape: each is an error, and nothing is written.
+library and has the sizes of config.json; init.safetensors, the parameters by their
+paths, bit for bit; and config.json and the tokenizer files, copied. If config.json asks
+for something that the model does not compute, or a tensor is missing, unknown or of
+another shape, that is an error, and nothing is written.
 
---adapter adds a low-rank adapter that PEFT wrote, adapter_config.json with
-adapter_model.safetensors, to the parameters. With --plan as well its factors stay beside
-them, as those that the lora blocks of the plan train.`
+--adapter adds a low-rank adapter of PEFT, adapter_config.json with
+adapter_model.safetensors, to the parameters. With --plan the factors stay separate, as
+the parameters that the plan's lora blocks train.`
 
 type importFlags struct{ out, adapter, plan string }
 
@@ -40,7 +40,7 @@ func newImport(a *app) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import DIR -o OUT",
-		Short: "Take over a model that transformers wrote",
+		Short: "Import a model that transformers wrote",
 		Long:  importLong,
 		Example: `  ptc import Llama-3.2-1B -o llama
   ptc compile llama/model.ptl --set "corpus=tokens/*.bin" -o llama.bin
@@ -53,7 +53,7 @@ func newImport(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "write the new folder `OUT`")
 	cmd.Flags().StringVar(&f.adapter, "adapter", "", "add the adapter that PEFT wrote to the folder `DIR`")
-	cmd.Flags().StringVar(&f.plan, "plan", "", "with --adapter: keep its factors apart, for the lora blocks of `PLAN`")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "with --adapter: keep its factors separate, for the lora blocks of `PLAN`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.out == "":

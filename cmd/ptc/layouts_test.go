@@ -16,7 +16,7 @@ import (
 	"ptc/runtime/explain"
 )
 
-// layouts of examples/gpt, beside single.
+// layouts of examples/gpt, except single.
 var layouts = []struct {
 	name    string
 	devices int

@@ -15,11 +15,11 @@ import (
 func newLSP(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lsp",
-		Short: "Serve an editor: shapes, mistakes, completion, renaming",
+		Short: "Serve an editor: shapes, errors, completion, renaming",
 		Long: `Speak the Language Server Protocol on the standard input and output. An editor
 starts it; docs/editors.md says how.
 
-What an editor shows of the standard library is written to the user's cache.`,
+The source of the standard library, as an editor shows it, is written to the user's cache.`,
 		Example: `  ptc lsp`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

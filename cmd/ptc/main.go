@@ -66,8 +66,8 @@ func newRoot(a *app) *cobra.Command {
 		Long: `ptc compiles a model, written in mathematics with named axes, and its parallel
 layout to one static plan, and runs that plan.
 
-Everything is known before the run: shapes, memory, the order of all work. What
-is wrong is an error of "ptc compile", with the source line.`,
+Everything is known before the run: shapes, memory, the order of all work.
+"ptc compile" reports every error, with the source line.`,
 		Example: `  ptc new hello && cd hello
   ptc compile model.ptl
   ptc run model.bin --steps 200`,

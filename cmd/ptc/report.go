@@ -18,15 +18,15 @@ func newReport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report PLAN [-o FILE] [--compare PLAN] [--profile FILE]",
 		Short: "Show a plan as a page for a browser",
-		Long: `Write a page that shows a plan: whether it fits, the memory of a step as a map, the
-pipeline's timeline, who has which shard of what, kernels under the roofline where the
+		Long: `Write a page that shows a plan: whether it fits, a map of a step's memory, the
+pipeline's timeline, which device has which shard, kernels under the roofline if the
 plan knows its device, communication, and the source, linked both ways.
 
-The page is one file. It asks nothing of any network, and runs no script but its own.
---compare says what is different in another plan. --profile shows what a run of the plan
-was measured to take, by the file that "ptc run --profile=FILE" wrote: where the time of
-each rank went, and each kernel beside what the roofline allows. The same document, for programs, is
-what "ptc explain --json" prints.
+The page is one file. It loads nothing from a network, and runs only its own script.
+--compare shows the differences from another plan. --profile shows measured times from
+the file that "ptc run --profile=FILE" wrote: how each rank spent its time, and each
+kernel next to its roofline limit. "ptc explain --json" prints the same document for
+programs.
 
 Without -o the page is written to the current folder, under the plan's name with the
 extension .html.`,
@@ -66,8 +66,8 @@ extension .html.`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the page to `FILE` (default PLAN's name with .html, in the current folder)")
-	cmd.Flags().StringVar(&compare, "compare", "", "say what differs in another `PLAN`")
-	cmd.Flags().StringVar(&profiled, "profile", "", "show what a run took, by the `FILE` of \"ptc run --profile=FILE\"")
+	cmd.Flags().StringVar(&compare, "compare", "", "show the differences from another `PLAN`")
+	cmd.Flags().StringVar(&profiled, "profile", "", "show measured times from the `FILE` of \"ptc run --profile=FILE\"")
 	return cmd
 }
 

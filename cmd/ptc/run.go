@@ -105,117 +105,115 @@ func given[T int | int64](cmd *cobra.Command, name string, n T) T {
 	return n
 }
 
-const runLong = `Train by a plan, and tell each step's loss.
+const runLong = `Train a plan, and report each step's loss.
 
---steps counts from the first step of training, so that --resume --steps 20
-after 10 steps runs 10 more, and after 20 none. Whatever is not said is as the
-plan has it. --set gives another value to a config entry that "ptc compile --port"
-has made a port of the plan; others are constants of it. The value is a number, or
-arithmetic of numbers such as 3e-4/2.
+--steps counts from the first step of training: --resume --steps 20 after 10 steps
+runs 10 more, and after 20 none. The plan gives every other setting that is not
+specified. --set changes a config entry that "ptc compile --port" made a port of the
+plan; the others are constants. The value is a number, or arithmetic of numbers such
+as 3e-4/2.
 
-A PLAN whose name ends with .ptl is a source. It is compiled first, for its first layout and
-the target that "ptc compile" takes, and no plan is written; --set replaces any entry of its config.
+A PLAN whose name ends with .ptl is a source. It is compiled first, for its first layout
+and the default target of "ptc compile", and no plan is written; --set replaces any entry
+of its config.
 
-A folder of checkpoints is of one run at a time, and of one training: where it has
-checkpoints already, --resume goes on from them, and --overwrite starts anew and
-removes them once the first new one is saved. --resume=PLACE goes on from the checkpoint
-PLACE, or from the latest in it, and saves to --checkpoint; a folder here is ./DIR.
+A folder of checkpoints belongs to one run at a time, and to one training. If it already
+has checkpoints, --resume continues from them, and --overwrite starts from the beginning
+and removes them once the first new one is saved. --resume=PLACE continues from the
+checkpoint PLACE, or from the latest in it, and saves to --checkpoint; write a folder
+here as ./DIR.
 
-A run that goes on may have another batch: it is fed the examples that follow, each once.
-Other data (weights of a mixture, files, windows, a tokenizer) is refused with what differs;
---new-data goes on with it, from the step and the optimizer's state of the checkpoint. What
-was fed before is not fed again, and the manifest says which steps were fed what. Where the
-last step has been reached nothing is done, and --after N refuses to begin another batch or
-other data anywhere but behind step N. So a script with a line for each phase can be started
-again, whatever has ended it.
+A resumed run may have another batch size: it reads the examples that follow, each once.
+If the data differs (weights of a mixture, files, windows, a tokenizer), the run stops and
+says how; --new-data continues with it, from the checkpoint's step and optimizer state.
+Examples of earlier data are not repeated, and the manifest records which steps read
+which data. If the last step has been reached, the run does nothing. --after N rejects
+another batch size or other data anywhere except after step N. So a script with a line
+for each phase can be restarted, whatever ended it.
 
 Checkpoints, and the files of --init, --save, --save-average and --dump-grads, may be in
 an object store, as s3://bucket/key; the environment has its address and credentials. A
-store has no locks: of two runs that save to one place, the one that began last goes on,
-and the other ends when it would save.
+store has no locks: if two runs save to one place, the one that began last continues, and
+the other ends when it tries to save.
 
-SIGINT (Ctrl-C), SIGTERM and SIGUSR1 let the step that is under way finish, save
-a checkpoint where --checkpoint names a folder, and end with exit code 0; a second
-one ends the process at once, with exit code 130, and so does one before the first
-step. Without --checkpoint nothing of the run is kept. In a job of MPI a signal to
-any process ends all of them after the same step. mpirun itself ends a job that it
-is told to end by SIGTERM without waiting for its processes: send it SIGUSR1, which
-it passes on.
+On SIGINT (Ctrl-C), SIGTERM and SIGUSR1 the run finishes the current step, saves a
+checkpoint if --checkpoint names a folder, and ends with exit code 0. A second signal, or
+one before the first step, ends the process at once, with exit code 130. Without
+--checkpoint nothing of the run is kept. In an MPI job a signal to any process ends all
+of them after the same step. On SIGTERM mpirun itself ends the job without waiting for
+its processes: send it SIGUSR1, which it forwards.
 
-For a scheduler that takes machines back, one command line starts a run and goes on
-with it: --resume=auto goes on where the folder has a checkpoint and starts where it
-has none, and --requeue-exit-code N ends a run that SIGTERM or SIGUSR1 (not Ctrl-C)
-has stopped before its last step with N, by which the scheduler starts it again; 75,
-EX_TEMPFAIL, is free for that. --grace DURATION says how long the scheduler waits
-between its signal and the end: if saving may take longer a warning says so, and
-further signals of the scheduler within that time are not heeded.
+For a scheduler that preempts machines, one command line starts a run and resumes it.
+--resume=auto resumes if the folder has a checkpoint and otherwise starts. With
+--requeue-exit-code N, a run that SIGTERM or SIGUSR1 (not Ctrl-C) stopped before its last
+step exits with N, and the scheduler starts it again; 75, EX_TEMPFAIL, is free for that.
+--grace DURATION is the time between the scheduler's signal and the kill: ptc warns if
+saving may take longer, and ignores further signals of the scheduler within that time.
 
-Checkpoints are copied into memory of the host and written while steps go on, one
-at a time; the next one waits for the one before. Where the copy takes more than
-half of the memory that is free, or with --checkpoint-sync, steps wait until it is
-written. The files are the same.
+Checkpoints are copied to host memory and written while steps continue, one at a time;
+the next one waits for the one before. If the copy would take more than half of the free
+memory, or with --checkpoint-sync, steps wait until it is written. The files are the same.
 
-A plan for several devices runs all of them in this process. Started by mpirun,
-by srun or as a Kubernetes MPIJob, with as many processes as the plan has
-devices, each process is one of them; the one with rank 0 tells the steps and
-writes the files. The result is the same to the bit. A device that does not
-reach a communication within --comm-timeout ends the run.
+A plan for several devices runs all of them in this process. If mpirun, srun or a
+Kubernetes MPIJob starts as many processes as the plan has devices, each process runs
+one of them; rank 0 reports the steps and writes the files. The result is bitwise the
+same. If a device does not reach a communication within --comm-timeout, the run ends.
 
-GPUs of several processes exchange by NCCL where all processes find it and have a
-GPU each, else through memory of the host; --comm says which. NCCL adds in an order
-of its own, so that sums may have other bits than in one process.
+GPUs of several processes communicate over NCCL if every process finds it and has its
+own GPU, and otherwise through host memory; --comm chooses. NCCL adds in its own order,
+so sums may have other bits than in one process.
 
-A run whose loss, or norm of the gradients, is not finite ends at that step with
-exit code 3 and names the first tensor of the step that is not finite, with its
-kernel, its module and its line; parameters are then not saved. With --on-nan
-continue it goes on and saves, and fails at the end if the last step is no
-better. Steps that adaptive loss scaling (f16) skips are no failures.
+If the loss, or the norm of the gradients, is not finite, the run ends at that step with
+exit code 3 and names the step's first tensor that is not finite, with its kernel, module
+and line; parameters are then not saved. With --on-nan continue it continues and saves,
+and fails at the end if the last step is not finite either. Steps that adaptive loss
+scaling (f16) skips are not failures.
 
---profile measures the ceilings of this machine ("ptc bench"), runs every other of
-the first 42 steps instruction by instruction, but not the first two, and shows at
-the end what each kernel took, its rates, and its share of the roofline
-min(peak, bandwidth x intensity). --profile=FILE writes it as JSON as well, with
-each launch. Results are the same; a step that is profiled takes longer, and by how
-much is said. With --trace, spans have these figures too. On GPUs the times are those of
-events around each launch, and the ceilings the maker's figures, which the plan holds.
+--profile measures the ceilings of this machine ("ptc bench"). It runs every other of the
+first 42 steps, except the first two, instruction by instruction, and shows at the end
+each kernel's time, its rates, and its share of the roofline
+min(peak, bandwidth x intensity). --profile=FILE also writes this as JSON, with each
+launch. Results are the same; profiled steps are slower, and the output says by how much.
+With --trace, spans have these figures too. On GPUs the times come from events around each
+launch, and the ceilings are the maker's figures in the plan.
 
-A plan for GPUs has kernels for all that it computes. With --blas lt those that are
-matrix products and no more are timed when the plan is loaded, beside NVIDIA's library
-cuBLASLt, and the library computes what it is 3% faster at. Results then depend on the
-library in their last bits, and on which of the two was faster: runs that choose alike
-have the same bits. Where the library cannot be used, a warning says why, and the plan's
-kernels compute all. All devices have to be of this process.
+A plan for GPUs has kernels for all its operations. With --blas lt, pure matrix products
+are timed against NVIDIA's library cuBLASLt when the plan is loaded, and the library
+computes those that it is at least 3% faster at. The last bits of results then depend on the
+library and on the choices: runs with the same choices have the same bits. If the library
+cannot be used, ptc warns with the reason, and the plan's kernels compute everything.
+All devices must belong to this process.
 
-A plan is a program: its native code does whatever it was made to do, with all that
-you may do, and a checksum only tells damage from no damage. Run a stranger's plan
-with --rebuild, which uses its sources and none of its code, or with --no-native.
---trust takes only plans that "ptc sign" or minisign has signed with one of your keys.
+A plan is a program: its native code can do anything that you may do, and a checksum
+detects only damage. Run a stranger's plan with --rebuild, which uses its sources and
+none of its code, or with --no-native. --trust accepts only plans that "ptc sign" or
+minisign signed with one of your keys.
 
-Which products the library computes is kept in the folder PLAN.blas; in the folder
-ptc/blas of the user's cache if PLAN.blas cannot be written, and with --trust, --rebuild
-or --no-native, since what lies next to a plan may have come with it. --blas-cache names
+The choice of products for the library is kept in the folder PLAN.blas. If that cannot be
+written, and with --trust, --rebuild or --no-native, it is kept in ptc/blas of the user's
+cache, because a folder next to a plan may have come with it. --blas-cache names
 another folder, or is off.
 
-A plan for GPUs holds text, PTX, which the driver compiles when the run starts. The driver
-keeps the machine code in a cache of its own, ~/.nv/ComputeCache or the folder
-CUDA_CACHE_PATH, and loads it from there the next time. What its compiler warns of is a
-warning of the run that compiles.
+A plan for GPUs contains PTX text, which the driver compiles when the run starts. The
+driver keeps the machine code in its own cache, ~/.nv/ComputeCache or the folder
+CUDA_CACHE_PATH, and loads it from there the next time. Warnings of its compiler appear
+as warnings of the run that compiles.
 
---log may be given again. text and json say how the standard output is told; kind:target
-is told besides: json:FILE and csv:FILE, to which is added; tb:DIR, event files of
-TensorBoard; prom:ADDR, text for Prometheus at /metrics while the run lasts. --serve shows the
-run in a browser. An address without a host, such as :8080, is of this machine alone.
-Who reads along never slows the run.
+--log may be repeated. text and json set the format of the standard output; kind:target
+adds another log: json:FILE and csv:FILE, which are appended to; tb:DIR, TensorBoard event
+files; prom:ADDR, text for Prometheus at /metrics while the run lasts. --serve shows the
+run in a browser. An address without a host, such as :8080, is open to this machine only.
+Readers never slow the run.
 
-Where the data is a stream, --data says which program gives the examples, in place of the plan's:
-a command line, which /bin/sh runs here and this process ends; a socket; a descriptor; - for the
-standard input. Of several processes the one with rank 0 reads, and tells the others. Where
-the stream ends before the last step, the run ends, saved, with a warning. With --rebuild and
---no-native a command that only the plan names is not run.
+If the data is a stream, --data replaces the plan's source of examples: a command line,
+which /bin/sh runs here and this process ends; a socket; a descriptor; - for the standard
+input. With several processes rank 0 reads and sends the examples to the others. If the
+stream ends before the last step, the run saves and ends with a warning. With --rebuild and
+--no-native, a command that only the plan names is not run.
 
 Files of parameters and gradients are safetensors, keyed by the path of the
-parameter (blocks.3.attn.wq). Every file appears whole or not at all. None may be the
-plan, and no two may be one file.`
+parameter (blocks.3.attn.wq). Every file appears complete or not at all. None may be the
+plan, and no two may be the same file.`
 
 func newRun(a *app) *cobra.Command {
 	f := runFlags{log: newLogFlag(),
@@ -224,7 +222,7 @@ func newRun(a *app) *cobra.Command {
 		blas:  choice{value: device.BlasNone, words: []string{device.BlasNone, device.BlasLt}}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN [--steps N] [flags]",
-		Short: "Train by a plan, or by a source",
+		Short: "Train a plan, or a source",
 		Long:  runLong,
 		Example: `  ptc run plan.bin --steps 200
   ptc run model.ptl --set batch=8 --save w.safetensors # compiles it first
@@ -326,42 +324,42 @@ func checkRequeue(code int) error {
 func (f *runFlags) add(cmd *cobra.Command) {
 	fl, o := cmd.Flags(), &f.opts
 	fl.Int64Var(&o.Steps, "steps", 0, "train to step `N` (default as the source says)")
-	fl.Int64Var(&o.Epochs, "epochs", 0, "train until every example was fed `N` times, in place of --steps (default as the source says)")
-	fl.Int64Var(&f.patience, "patience", 0, "end after `N` validations in a row that are no better than the best so far, 0 never (default as the source says)")
+	fl.Int64Var(&o.Epochs, "epochs", 0, "train until every example was used `N` times, instead of --steps (default as the source says)")
+	fl.Int64Var(&f.patience, "patience", 0, "end after `N` validations in a row without an improvement on the best so far, 0 never (default as the source says)")
 	fl.IntVar(&o.Threads, "threads", 0, "use `N` threads; the result does not depend on it (default one for each processor)")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed of initialization, shuffle and dropout (default the checkpoint's, else the plan's)")
-	fl.StringArrayVar(&f.set, "set", nil, "give a port of the plan another value: `name=value`; may be given again")
+	fl.Uint64Var(&f.seed, "seed", 0, "the seed of initialization, shuffling and dropout (default the checkpoint's, else the plan's)")
+	fl.StringArrayVar(&f.set, "set", nil, "set a port of the plan: `name=value`; may be repeated")
 	fl.StringVar(&f.program, "data", "", "read the examples of a data.stream from `FROM`: a command line, unix:PATH, tcp:HOST:PORT, fd:N or -")
-	fl.Var(&f.log, "log", "tell the steps as `text` or json, an object on each line; besides, as often as it is given,\nto "+sinkHelp())
-	fl.StringVar(&f.serve, "serve", "", "show the run at `ADDR` while it lasts, as :8080 (of 127.0.0.1, unless it names a host)")
+	fl.Var(&f.log, "log", "report the steps as `text` or json, an object on each line; each further --log adds one of\n"+sinkHelp())
+	fl.StringVar(&f.serve, "serve", "", "show the run at `ADDR` while it lasts, such as :8080 (on 127.0.0.1 if it names no host)")
 	fl.StringVar(&o.Init, "init", "", "start from the parameters in `FILE`, a safetensors file, or the folder of one checkpoint")
-	fl.BoolVar(&o.InitPartial, "init-partial", false, "with --init: parameters that the file lacks start as the model says, and others that it has are left")
-	fl.StringVar(&o.Save, "save", "", "write the parameters of the end to `FILE`")
-	fl.StringVar(&o.SaveAverage, "save-average", "", "write the averages of the parameters, which the optimizer keeps, to `FILE`")
+	fl.BoolVar(&o.InitPartial, "init-partial", false, "with --init: parameters missing in the file start as the model says, and unknown ones are ignored")
+	fl.StringVar(&o.Save, "save", "", "write the final parameters to `FILE`")
+	fl.StringVar(&o.SaveAverage, "save-average", "", "write the optimizer's parameter averages to `FILE`")
 	fl.StringVar(&o.DumpGrads, "dump-grads", "", "write the gradients of the first step to `FILE`")
-	fl.StringVar(&o.DumpBatches, "dump-batches", "", "write what each step was fed to `FILE`")
+	fl.StringVar(&o.DumpBatches, "dump-batches", "", "write the batch of each step to `FILE`")
 	fl.StringVar(&o.Checkpoint, "checkpoint", "", "save checkpoints in `DIR`: every --every steps, at the end and on a signal")
 	fl.Int64Var(&o.Every, "every", 0, "save a checkpoint every `N` steps")
 	fl.IntVar(&f.keep, "keep", 0, fmt.Sprintf("keep the last `N` checkpoints, 0 all of them (default %d)", checkpoint.DefaultKeep))
-	fl.BoolVar(&o.KeepBest, "keep-best", false, "save after each validation that is the best so far, and keep that checkpoint besides the last ones")
+	fl.BoolVar(&o.KeepBest, "keep-best", false, "save after each validation that is the best so far, and keep that checkpoint in addition to the last ones")
 	fl.Int64Var(&f.evalEvery, "eval-every", 0, "validate every `N` steps, 0 only at the end (default as the source says)")
-	fl.IntVar(&f.evalWindows, "eval-windows", train.DefaultValid, "validate over the first `N` windows of what is held out, 0 over all of them")
-	fl.Var(&f.resume, "resume", "go on from the latest checkpoint in --checkpoint; with `[=auto]` start where there is none;\nwith =PLACE from the checkpoint, or the latest in the folder, that is there")
+	fl.IntVar(&f.evalWindows, "eval-windows", train.DefaultValid, "validate over the first `N` held-out windows, 0 over all of them")
+	fl.Var(&f.resume, "resume", "continue from the latest checkpoint in --checkpoint; with `[=auto]` start if there is none;\nwith =PLACE continue from the checkpoint PLACE, or from the latest in that folder")
 	fl.Lookup("resume").NoOptDefVal = "true"
-	fl.BoolVar(&o.NewData, "new-data", false, "with --resume: go on with the plan's data where it is not that of the checkpoint, from the step and the\noptimizer's state that are there")
-	fl.Int64Var(&o.After, "after", 0, "with --resume: this plan's phase begins behind step `N`; refuse to begin it anywhere else")
-	fl.BoolVar(&o.CheckpointSync, "checkpoint-sync", false, "let steps wait until a checkpoint is written; else it is copied to memory of the host, and they go on")
-	fl.DurationVar(&o.Grace, "grace", 0, "the scheduler waits `DURATION` between its signal and the end: warn if a save may take longer, and heed one signal in it")
-	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the run early, so that the scheduler starts it again")
-	fl.BoolVar(&o.Overwrite, "overwrite", false, "start anew in a --checkpoint that has checkpoints, and replace them")
-	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep what the layout offloads to disk in `DIR` (default the system's for temporary files)")
+	fl.BoolVar(&o.NewData, "new-data", false, "with --resume: continue with the plan's data if it differs from the checkpoint's, from the checkpoint's\nstep and optimizer state")
+	fl.Int64Var(&o.After, "after", 0, "with --resume: this plan's phase begins after step `N`; refuse to begin it anywhere else")
+	fl.BoolVar(&o.CheckpointSync, "checkpoint-sync", false, "let steps wait until a checkpoint is written; by default they continue once it is copied to host memory")
+	fl.DurationVar(&o.Grace, "grace", 0, "the scheduler waits `DURATION` between its signal and the kill: warn if a save may take longer, and ignore repeated signals")
+	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` if SIGTERM or SIGUSR1 ended the run early, so that the scheduler restarts it")
+	fl.BoolVar(&o.Overwrite, "overwrite", false, "start from the beginning in a --checkpoint that has checkpoints, and replace them")
+	fl.StringVar(&o.OffloadDir, "offload-dir", "", "keep tensors that the layout offloads to disk in `DIR` (default the system's for temporary files)")
 	fl.StringVar(&f.choices, "blas-cache", "", "keep in `DIR` which products cuBLASLt computes, or off (default PLAN.blas)")
 	fl.StringVar(&f.choices, "cubin-cache", "", "")
 	_ = fl.MarkDeprecated("cubin-cache", "the driver keeps machine code in its own cache; --blas-cache names the folder for choices")
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
-	fl.Var(&f.profile, "profile", "show what each kernel took, and write it as JSON where `[=FILE]` is given")
+	fl.Var(&f.profile, "profile", "show each kernel's time, and with `[=FILE]` write it as JSON")
 	fl.Lookup("profile").NoOptDefVal = "true"
-	fl.Var(&f.comm, "comm", "how GPUs of several processes exchange: by `nccl`, through the host, or auto: by NCCL where all can")
+	fl.Var(&f.comm, "comm", "how GPUs of several processes communicate: `nccl`, host, or auto: NCCL if all can")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")
 	fl.Var(&f.blas, "blas", "let cuBLASLt (`lt`) compute products of a plan for GPUs where it is faster, or none")

@@ -52,25 +52,24 @@ func newSample(a *app) *cobra.Command {
 	var f sampleFlags
 	cmd := &cobra.Command{
 		Use:   "sample PLAN --init FILE|--checkpoint DIR --prompt TEXT [flags]",
-		Short: "Continue text by a model",
-		Long: `Continue prompts by a model, token by token.
+		Short: "Continue text with a model",
+		Long: `Continue prompts with a model, token by token.
 
-The sources in the plan are compiled once more, for one device, to a function of one
-position with a cache of keys and values, and one of a block of positions, by which
-prompts are read; "ptc compile --sample" writes a plan that has them already. A model
-whose positions depend on later ones cannot be sampled, and the error names the line.
-A model that tells the token behind a window alone is given the last tokens again and
-again, and a prompt has to fill the window.
+The sources in the plan are compiled again, for one device: to a function of one
+position with a key-value cache, and one of a block of positions, which reads prompts.
+"ptc compile --sample" writes a plan that has both already. A model whose positions
+depend on later ones cannot be sampled, and the error names the line. A model that
+predicts only the token after a window reads the last tokens again for each token, and a
+prompt must fill the window.
 
-Without --greedy a token is drawn by the softmax of the logits over --temperature,
-among the --top-k most probable, and among the fewest that have --top-p of the
-probability. The same seed, prompt and parameters give the same text.
+Without --greedy each token is drawn from the softmax of the logits over --temperature,
+among the --top-k most probable tokens, and among the fewest whose probabilities add up
+to --top-p. The same seed, prompt and parameters give the same text.
 
-Text is turned into tokens as the plan's data says; for files of tokens the manifest
-beside them names the tokenizer, or --tokenizer does. With --chat a prompt is what a
-user says, or an object of JSON with messages, in the form of the chat template beside
-the tokenizer, and the answer ends where the template ends one. SIGINT (Ctrl-C) ends the text
-where it is.`,
+The plan's data says how text becomes tokens; for token files the manifest next to them,
+or --tokenizer, names the tokenizer. With --chat a prompt is a user's message, or a JSON
+object with messages; it is rendered by the chat template next to the tokenizer, and the
+answer ends where the template ends one. SIGINT (Ctrl-C) ends the text at once.`,
 		Example: `  ptc sample plan.bin --init trained.safetensors --prompt "func main"
   ptc sample plan.bin --checkpoint ckpt/ --prompt-ids 5,17 --greedy --json
   ptc sample plan.bin --init t.safetensors --prompts lines.txt --top-p 0.9 --seed 7
@@ -96,17 +95,17 @@ func (f *sampleFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.prompts, "prompts", "", "continue each line of `FILE`; `-` is the standard input")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-ids", "prompts")
 	cmd.MarkFlagsOneRequired("prompt", "prompt-ids", "prompts")
-	fl.StringVar(&f.tokenizer, "tokenizer", "", "text is tokens by the tokenizer in `FILE` (default the one of the plan's data)")
-	fl.IntVar(&f.most, "max-tokens", 256, "add at most `N` tokens, and no more than there are positions")
+	fl.StringVar(&f.tokenizer, "tokenizer", "", "tokenize with the tokenizer in `FILE` (default the one of the plan's data)")
+	fl.IntVar(&f.most, "max-tokens", 256, "add at most `N` tokens, as far as there are positions")
 	fl.Float64Var(&f.choice.Temperature, "temperature", 1, "divide the logits by `T`")
 	fl.IntVar(&f.choice.TopK, "top-k", 0, "choose among the `K` most probable tokens, 0 all")
-	fl.Float64Var(&f.choice.TopP, "top-p", 0, "choose among the most probable tokens that have the share `P` together, 0 all")
-	fl.Uint64Var(&f.choice.Seed, "seed", 0, "seed of the choices")
+	fl.Float64Var(&f.choice.TopP, "top-p", 0, "choose among the most probable tokens whose probabilities add up to `P`, 0 all")
+	fl.Uint64Var(&f.choice.Seed, "seed", 0, "the seed of the draws")
 	fl.BoolVar(&f.greedy, "greedy", false, "take the most probable token")
 	fl.Int32SliceVar(&f.stopIDs, "stop-id", nil, "end at one of these `TOKENS`")
 	fl.StringVar(&f.stop, "stop", "", "end at `TEXT`, which is not shown")
-	fl.BoolVar(&f.json, "json", false, "write an object of JSON, a list of them for --prompts")
-	fl.IntVar(&f.length, "length", 0, "how many positions there are (default as the plan has them)")
+	fl.BoolVar(&f.json, "json", false, "write a JSON object, or a list of them for --prompts")
+	fl.IntVar(&f.length, "length", 0, "the number of positions (default the plan's)")
 	fl.StringVar(&f.target, "target", "", "compile for `TARGET` (default the plan's)")
 	fl.IntVar(&f.threads, "threads", 0, "use `N` threads (default one for each processor)")
 	f.trust.add(cmd)

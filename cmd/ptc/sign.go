@@ -20,14 +20,14 @@ func newSign(a *app) *cobra.Command {
 	var key, fresh string
 	cmd := &cobra.Command{
 		Use:   "sign PLAN --key FILE | sign --new-key FILE",
-		Short: "Sign a plan, so that ptc run --trust takes it",
+		Short: "Sign a plan, so that ptc run --trust accepts it",
 		Long: `Sign a plan with a secret key, and write the signature to PLAN.minisig. Keys and
 signatures are minisign's: "minisign -G" makes keys for ptc, and
 "minisign -Vm PLAN -p FILE.pub" checks what ptc has signed.
 
 --new-key writes a secret key to FILE and its public key to FILE.pub. A password
-protects the secret key; an empty one leaves it open to whoever reads the file.
-Passwords are asked for on a terminal, and otherwise a line of the standard input.`,
+protects the secret key; with an empty one, anyone who reads the file can use it.
+Passwords are read from a terminal, or else as a line of the standard input.`,
 		Example: `  ptc sign --new-key my.key
   ptc sign plan.bin --key my.key
   ptc run plan.bin --trust my.key.pub`,

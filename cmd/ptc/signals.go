@@ -158,7 +158,7 @@ func (s *signals) finish(f func(os.Signal)) {
 }
 
 // hold lets no signal but a second one end the process until it is released: a
-// file appears whole or not at all, and nothing is left beside it.
+// file appears complete or not at all, and nothing else is left.
 func (s *signals) hold() (release func()) {
 	if s == nil {
 		return func() {}

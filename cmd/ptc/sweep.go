@@ -33,27 +33,27 @@ func newSweep(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep FILE [--over name=value,value...] -o DIR [--list | --point K]",
 		Short: "Train a model with every combination of some settings",
-		Long: `Train a model once for each combination of the values that its block
-"sweep { lr = [1e-3, 3e-3]  seed = 1..3 }", or --over in its place, gives to config
-entries, and to seed, which need not be one. a..b stands for all whole numbers from a
-to b. Of several axes the last one's values are in turn first.
+		Long: `Train a model once for each combination of values. The source's block
+"sweep { lr = [1e-3, 3e-3]  seed = 1..3 }", or --over instead, lists values of config
+entries, and of seed, which need not be one. a..b stands for all integers from a to b.
+The last of several axes varies fastest.
 
-The model is compiled once for all points that differ in numbers which only enter its
-arithmetic, as a learning rate, its warm-up, a weight decay or a seed: these are ports
-of the plan (ptc compile --port). What changes a shape or what is computed, as a number
-of layers, is compiled for each value, and why is said.
+The model is compiled once for all points that differ only in numbers of its
+arithmetic, such as a learning rate, its warm-up, a weight decay or a seed: these become
+ports of the plan (ptc compile --port). A setting that changes a shape or an operation,
+such as the number of layers, is compiled for each value, and ptc says why.
 
-Point K has the folder DIR/point-K with the log, checkpoints and the result; with
---checkpoint the checkpoints are below that place. Points
-that have a result are kept, so that the same command goes on after it was stopped;
-those that failed are tried again. A result of other settings or of another model is
-an error. At the end there is a table, and DIR/results.csv and DIR/results.json.
+Point K has the folder DIR/point-K with its log, checkpoints and result; with
+--checkpoint the checkpoints are below that place. Points that have a result are kept,
+so the same command continues after an interruption; failed points are tried again.
+Results of other settings or of another model are an error. At the end ptc prints a
+table and writes DIR/results.csv and DIR/results.json.
 
---jobs N trains N points at once, each in a process of its own with its share of the
-processors, unless --threads says how many. A signal lets all of them finish their step.
+--jobs N trains N points at once, each in its own process with its share of the
+processors, unless --threads gives a number. On a signal all of them finish their step.
 
---point K runs that point alone, for jobs of their own, as of an array of Slurm; then
-the command without it makes the table.`,
+--point K runs only that point, for separate jobs such as a Slurm array; the command
+without it then makes the table.`,
 		Example: `  ptc sweep model.ptl --over lr=1e-3,3e-3 --over seed=1..3 -o sweep
   ptc sweep model.ptl --over lr=1e-3,3e-3 --over seed=1..3 -o sweep --list
   ptc sweep model.ptl --over lr=1e-3,3e-3 --over seed=1..3 -o sweep --jobs 4
@@ -77,12 +77,12 @@ the command without it makes the table.`,
 	}
 	f.sourceFlags.add(cmd)
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.over, "over", nil, "go through the values in `name=value,value...`; may be given again")
+	fl.StringArrayVar(&f.over, "over", nil, "try the values in `name=value,value...`; may be repeated")
 	fl.StringVarP(&f.output, "output", "o", "", "keep the points in `DIR`")
 	fl.BoolVar(&f.list, "list", false, "show the points, and run none")
-	fl.IntVar(&f.point, "point", 0, "run point `K` alone")
+	fl.IntVar(&f.point, "point", 0, "run only point `K`")
 	fl.Int64Var(&f.steps, "steps", 0, "train to step `N` (default as the source says)")
-	fl.Int64Var(&f.every, "every", 0, "save a checkpoint every `N` steps, to go on from within a point")
+	fl.Int64Var(&f.every, "every", 0, "save a checkpoint every `N` steps, so that a point can resume")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "keep the points' checkpoints below `DIR`, which may be s3://bucket/key (default each in its folder)")
 	fl.IntVar(&f.threads, "threads", 0, "use `N` threads (default one for each processor)")
 	fl.IntVar(&f.jobs, "jobs", 1, "train `N` points at once")
@@ -90,7 +90,7 @@ the command without it makes the table.`,
 	if err := fl.MarkHidden("plan"); err != nil {
 		panic(err) // the flag does not exist
 	}
-	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` when SIGTERM or SIGUSR1 has ended the sweep early")
+	fl.IntVar(&f.requeue, "requeue-exit-code", 0, "exit with `N` if SIGTERM or SIGUSR1 ended the sweep early")
 	cmd.MarkFlagsMutuallyExclusive("list", "point")
 	cmd.MarkFlagsMutuallyExclusive("jobs", "point")
 	return cmd

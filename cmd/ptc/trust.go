@@ -27,9 +27,9 @@ type trustFlags struct {
 const trustVar = "PTC_TRUST"
 
 func (f *trustFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.rebuild, "rebuild", false, "compile the sources in the plan anew, and run that: no code of the plan is used")
-	cmd.Flags().BoolVar(&f.noNative, "no-native", false, "the same for the target ref, which interprets: no native code is run")
-	cmd.Flags().StringVar(&f.keys, "trust", "", "refuse a plan without a signature PLAN.minisig by one of the public keys in `KEYS`,\na file of minisign's or a folder of files *.pub (default $"+trustVar+", if set)")
+	cmd.Flags().BoolVar(&f.rebuild, "rebuild", false, "recompile the sources in the plan and run the result: no code of the plan is used")
+	cmd.Flags().BoolVar(&f.noNative, "no-native", false, "like --rebuild for the target ref, an interpreter: no native code is run")
+	cmd.Flags().StringVar(&f.keys, "trust", "", "accept only a plan with a signature PLAN.minisig by one of the public keys in `KEYS`,\na minisign key file or a folder of *.pub files (default $"+trustVar+", if set)")
 }
 
 // careful says whether a run believes less of a plan than all of it.

@@ -31,20 +31,20 @@ func newTune(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune PLAN [-o FILE] [--threads N] [--seconds S]",
 		Short: "Find faster schedules for a plan's kernels by measuring",
-		Long: `Measure in which blocks the matrix products and attentions of a plan run fastest
-here, and write the schedules found to a file, which "ptc compile --schedules FILE"
-takes. The plan is read, never changed, and none of its code runs.
+		Long: `Measure which block sizes make a plan's matrix products and attention kernels fastest
+on this machine, and write the schedules to a file for "ptc compile --schedules FILE".
+The plan is only read, and none of its code runs.
 
-The compiler cuts a product for registers, caches and threads by estimates. This
-command compiles each in up to some twenty ways, runs these in turns, on operands
-that are in no cache, and keeps the fastest where it gains 2% or more; else what the
-compiler takes by itself. What a kernel computes stays the same, to the
-rounding of sums. Other work on the machine disturbs: stop it.
+The compiler tiles a product for registers, caches and threads by estimates. This
+command compiles each in up to some twenty ways, runs these alternately, on operands
+that are in no cache, and keeps the fastest if it gains at least 2%; otherwise it keeps
+the compiler's choice. A kernel's results stay the same, up to the rounding of
+sums. Other work on the machine distorts the measurement: stop it.
 
-A schedule is of a kernel's text and of a target: other sizes have other kernels,
-another layout of the same model shares those that are equal. FILE has a line for
-each kernel. It is written after each of them, so that Ctrl-C keeps what was found;
-kernels that are in it already are not measured again, unless --fresh is given.`,
+A schedule belongs to a kernel's text and a target: other sizes have other kernels, and
+other layouts of the same model share equal ones. FILE has a line for each kernel. It is
+written after each kernel, so Ctrl-C keeps what was found; kernels in it are not measured
+again unless --fresh is given.`,
 		Example: `  ptc tune plan.bin
   ptc compile model.ptl --schedules plan.schedules -o plan.bin`,
 		Args:              exactly("PLAN"),
@@ -54,8 +54,8 @@ kernels that are in it already are not measured again, unless --fresh is given.`
 	fl := cmd.Flags()
 	fl.StringVarP(&f.output, "output", "o", "", "write the schedules to `FILE` (default PLAN with .schedules for its extension)")
 	fl.IntVar(&f.threads, "threads", 0, "measure with `N` threads (default one for each processor)")
-	fl.Float64Var(&f.seconds, "seconds", tune.DefaultSeconds, "measure a kernel for some `S` seconds")
-	fl.BoolVar(&f.fresh, "fresh", false, "measure kernels whose schedule is in FILE as well")
+	fl.Float64Var(&f.seconds, "seconds", tune.DefaultSeconds, "measure each kernel for about `S` seconds")
+	fl.BoolVar(&f.fresh, "fresh", false, "also measure kernels whose schedule is already in FILE")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }

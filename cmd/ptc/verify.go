@@ -19,18 +19,16 @@ func newVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify PLAN [--sources]",
 		Short: "Compare a plan with what its sources compile to",
-		Long: `Compile the sources that a plan holds, with its config and its layout, for its
-target, and compare the result with the plan, byte for byte. No file but the plan
-is read, and nothing of it is run.
+		Long: `Compile the sources in a plan, with its config and layout, for its target, and compare
+the result with the plan, byte for byte. Only the plan is read, and none of it is run.
 
-Exit code 0: they are equal, so that the plan does what its sources say. Exit code
-3: they differ, and the message says in what. Another version of ptc or of LLVM
-makes other code of the same sources: then nothing can be said of the code, the
-message says so, and the exit code is 3 as well. "ptc run --rebuild" needs no such
-comparison.
+Exit code 0: they are equal, so the plan does what its sources say. Exit code 3: they
+differ, and the message says where. Another version of ptc or of LLVM generates
+different code from the same sources. The code then cannot be compared, the message
+says so, and the exit code is 3 as well. "ptc run --rebuild" needs no such comparison.
 
-A plan that is equal is what its sources say; whether these, and the data that they
-name, are what you want is for you to read: --sources prints them.`,
+Read the sources, which --sources prints, to see whether they, and the data that they
+name, are what you want.`,
 		Example: `  ptc verify plan.bin && ptc run plan.bin
   ptc verify plan.bin --sources | less`,
 		Args:              exactly("PLAN"),

@@ -4,7 +4,6 @@ import (
 	"ptc/lang/eval"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
-	"ptc/stdlib"
 )
 
 // builder makes an Index.
@@ -93,23 +92,22 @@ func (b *builder) declareEntry(f *source.File, e *syntax.Entry) {
 	b.add(f, e.Key, s, s.At == e.Key)
 }
 
+// declareMembers enters what a module declares, and the parameters of its functions.
 func (b *builder) declareMembers(f *source.File, m *syntax.Module) {
 	b.declareFormals(f, m.Params, m)
 	for _, x := range m.Members {
+		k := Constant
 		switch x := x.(type) {
 		case *syntax.ParamDecl:
-			for _, n := range x.Names {
-				b.declare(Parameter, f, n, x, m)
-			}
+			k = Parameter
 		case *syntax.SubModule:
-			for _, n := range x.Names {
-				b.declare(SubModule, f, n, x, m)
-			}
-		case *syntax.Let:
-			b.declare(Constant, f, x.Name, x, m)
+			k = SubModule
 		case *syntax.Fn:
-			b.declare(Function, f, x.Name, x, m)
+			k = Function
 			b.declareFormals(f, x.Params, x)
+		}
+		for _, id := range x.Declares() {
+			b.declare(k, f, id, x, m)
 		}
 	}
 }
@@ -125,31 +123,9 @@ func (b *builder) declareFormals(f *source.File, ps []*syntax.Param, owner synta
 
 // Member is what a module declares by a name, or nil.
 func (x *Index) Member(m *syntax.Module, name string) *Symbol {
-	if s := x.formal(m.Params, name); s != nil {
-		return s
-	}
-	for _, d := range m.Members {
-		switch d := d.(type) {
-		case *syntax.ParamDecl:
-			for _, n := range d.Names {
-				if n.Name == name {
-					return x.byAt[n]
-				}
-			}
-		case *syntax.SubModule:
-			for _, n := range d.Names {
-				if n.Name == name {
-					return x.byAt[n]
-				}
-			}
-		case *syntax.Let:
-			if d.Name.Name == name {
-				return x.byAt[d.Name]
-			}
-		case *syntax.Fn:
-			if d.Name.Name == name {
-				return x.byAt[d.Name]
-			}
+	for id := range m.Declared() {
+		if id.Name == name {
+			return x.byAt[id]
 		}
 	}
 	return nil
@@ -159,23 +135,6 @@ func (x *Index) formal(ps []*syntax.Param, name string) *Symbol {
 	for _, p := range ps {
 		if p.Name.Name == name {
 			return x.byAt[p.Name]
-		}
-	}
-	return nil
-}
-
-// own is a top-level name of a file, but of its config.
-func (b *builder) own(f *source.File, name string) *Symbol { return b.tops[f][name] }
-
-// implicit is a name of the files that every file sees.
-func (b *builder) implicit(name string) *Symbol {
-	for _, s := range stdlib.Implicit {
-		for _, f := range b.prog.Files {
-			if f.Std && f.Name == source.StdPrefix+s+".ptl" {
-				if t := b.own(f, name); t != nil && t.Kind != Import {
-					return t
-				}
-			}
 		}
 	}
 	return nil

@@ -12,12 +12,13 @@
 //	layout.go   layouts, and paths into the model
 //	pattern.go  strings that select parameters
 //
-// Names are looked up in the order of package lang/eval. A name that is bound to
+// Names are looked up at the places of package lang/source, as when the program is
+// evaluated. A name that is bound to
 // nothing is that of an axis, as is an entry of the config: both are one symbol, since
 // an axis has the size of the entry of its name.
 //
 // Invariant: references of a file do not overlap, and are in the order of the text.
 // What cannot be resolved without a value that is not there is left out, and never
 // guessed.
-// Imports internal/dtype, ir/layout, lang/eval, lang/source, lang/syntax, lang/value, stdlib.
+// Imports lang/directive, lang/eval, lang/source, lang/syntax, lang/value.
 package names

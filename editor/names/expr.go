@@ -3,19 +3,10 @@ package names
 import (
 	"slices"
 
-	"ptc/internal/dtype"
+	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
-
-// dtypes are the names of dtypes, which are bound wherever nothing else is.
-var dtypes = func() map[string]bool {
-	out := map[string]bool{}
-	for _, n := range dtype.Names(dtype.Tensors()) {
-		out[n] = true
-	}
-	return out
-}()
 
 func (s *scope) expr(x syntax.Expr) {
 	switch x := x.(type) {
@@ -53,13 +44,7 @@ func (s *scope) selected(x *syntax.Dot) *Symbol {
 			if t.Target == nil {
 				return nil
 			}
-			if d := s.own(t.Target, x.Sel.Name); d != nil && d.Kind != Import {
-				return d
-			}
-			if t.Target.Std {
-				return s.implicit(x.Sel.Name)
-			}
-			return nil
+			return s.tops[s.prog.Selected(t.Target, x.Sel.Name)][x.Sel.Name]
 		}
 	}
 	if m := s.moduleOf(x.X); m != nil {
@@ -140,7 +125,7 @@ func (s *scope) callee(x syntax.Expr) *Symbol {
 				return s.byAt[f.Decl.Name]
 			}
 		}
-		if b := s.builtins[x.Name]; b != nil {
+		if b, ok := s.find(source.Callables, x.Name); ok && b != nil {
 			return b
 		}
 		return t
@@ -206,10 +191,8 @@ func (s *scope) formalsOf(fun syntax.Expr, callee *Symbol) []*syntax.Param {
 	if m == nil {
 		return nil
 	}
-	for _, x := range m.Members {
-		if f, ok := x.(*syntax.Fn); ok && f.Name.Name == "apply" {
-			return f.Params
-		}
+	if f := m.Fn("apply"); f != nil {
+		return f.Params
 	}
 	return nil
 }
@@ -241,7 +224,7 @@ func (s *scope) builtinArg(name string, a *syntax.Arg, i int, method bool) bool 
 func (s *scope) index(x *syntax.Index) {
 	s.expr(x.X)
 	n, isName := x.X.(*syntax.Name)
-	shape := isName && dtypes[n.Name] && s.lookup(n.Name) == nil
+	shape := isName && s.lookup(n.Name) == nil // a dtype
 	for _, a := range x.Args {
 		if a.Name != nil {
 			s.axisName(a.Name, a.Name.Name)

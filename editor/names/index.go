@@ -1,7 +1,10 @@
 package names
 
 import (
+	"maps"
+	"slices"
 	"sort"
+	"strings"
 
 	"ptc/lang/eval"
 	"ptc/lang/source"
@@ -91,20 +94,12 @@ func (x *Index) Top(f *source.File, name string) *Symbol { return x.tops[f][name
 
 // Tops are the names that a file declares, sorted.
 func (x *Index) Tops(f *source.File) []*Symbol {
-	out := make([]*Symbol, 0, len(x.tops[f]))
-	for _, s := range x.tops[f] {
-		out = append(out, s)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out
+	return slices.SortedFunc(maps.Values(x.tops[f]), byName)
 }
 
 // Axes are the axes and entries of the config that are named anywhere, sorted.
 func (x *Index) Axes() []*Symbol {
-	out := make([]*Symbol, 0, len(x.axes))
-	for _, s := range x.axes {
-		out = append(out, s)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out
+	return slices.SortedFunc(maps.Values(x.axes), byName)
 }
+
+func byName(a, b *Symbol) int { return strings.Compare(a.Name, b.Name) }

@@ -1,17 +1,16 @@
 package names
 
 import (
-	"slices"
 	"strings"
 
-	"ptc/ir/layout"
+	"ptc/lang/directive"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
 )
 
 // train resolves the train block: the model, and the entries.
 func (s *scope) train(d *syntax.Train) {
-	s.add(s.file, d.Model, s.own(s.file, d.Model.Name), false)
+	s.add(s.file, d.Model, s.tops[s.file][d.Model.Name], false)
 	for _, e := range d.Entries {
 		s.loss = e.Key.Name == "loss"
 		s.expr(e.Value)
@@ -48,70 +47,47 @@ func (s *scope) train(d *syntax.Train) {
 	}
 }
 
-// layout resolves the directives of a layout.
+// layout resolves the directives of a layout: what each names, and the expressions and
+// paths in it.
 func (s *scope) layout(d *syntax.Layout) {
 	mesh := map[string]*Symbol{}
 	for _, x := range d.Directives {
-		if m, ok := x.(*syntax.Mesh); ok {
+		if m, ok := x.(*directive.Mesh); ok {
 			for _, e := range m.Axes {
 				mesh[e.Key.Name] = s.declare(MeshAxis, s.file, e.Key, e, d)
-				s.expr(e.Value)
-			}
-		}
-	}
-	over := func(ids ...*syntax.Ident) {
-		for _, id := range ids {
-			if id != nil {
-				s.add(s.file, id, mesh[id.Name], false)
 			}
 		}
 	}
 	for _, x := range d.Directives {
-		switch x := x.(type) {
-		case *syntax.Shard:
-			for _, a := range x.Axes {
-				s.axisName(a, a.Name)
-			}
-			over(x.Over...)
-			s.options("shard", x.Options)
-		case *syntax.Replicate:
-			over(x.Over...)
-		case *syntax.Pipeline:
-			over(x.Over)
-			s.options("pipeline", x.Options)
-		case *syntax.Zero:
-			s.expr(x.Stage)
-			over(x.Over...)
-			s.options("zero", x.Options)
-		case *syntax.Recompute:
-			s.options("recompute", x.Options)
-		case *syntax.Offload:
-			s.options("offload", x.Options)
-		case *syntax.Device:
-			for _, e := range x.Entries {
-				s.expr(e.Value)
-			}
-		case *syntax.Entry:
-			s.expr(x.Value)
+		axes, over := x.Names()
+		for _, a := range axes {
+			s.axisName(a, a.Name)
 		}
+		for _, id := range over {
+			s.add(s.file, id, mesh[id.Name], false)
+		}
+		form := directive.FormOf(x)
 		syntax.Inspect(x, func(n syntax.Node) bool {
-			if p, ok := n.(*syntax.Path); ok {
-				s.path(p)
+			switch n := n.(type) {
+			case *syntax.Path:
+				s.path(n)
+			case *syntax.Options:
+				s.options(form, n)
+				return false
+			case syntax.Expr:
+				s.expr(n)
+				return false
 			}
 			return true
 		})
 	}
 }
 
-// options resolves the values of options that are expressions; the others are words.
-func (s *scope) options(directive string, o *syntax.Options) {
-	if o == nil {
-		return
-	}
-	i := slices.IndexFunc(layout.Table, func(r layout.Row) bool { return r.Word == directive })
+// options resolves the values of options that are expressions; the others are words, or
+// paths.
+func (s *scope) options(form *directive.Form, o *syntax.Options) {
 	for _, e := range o.Entries {
-		k := slices.IndexFunc(layout.Table[i].Keys, func(k layout.Key) bool { return k.Name == e.Key.Name })
-		if k >= 0 && len(layout.Table[i].Keys[k].Words) == 0 && e.Key.Name != "keep" {
+		if k := form.Key(e.Key.Name); k != nil && len(k.Words) == 0 && !k.Paths {
 			s.expr(e.Value)
 		}
 	}
@@ -176,7 +152,7 @@ func (b *builder) moduleNamed(f *source.File, name string) *Symbol {
 		files = append([]*source.File{f}, files...)
 	}
 	for _, g := range files {
-		if t := b.own(g, name); t != nil && t.Kind == Module {
+		if t := b.tops[g][name]; t != nil && t.Kind == Module {
 			return t
 		}
 	}

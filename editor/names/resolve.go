@@ -161,36 +161,36 @@ func (s *scope) typ(t syntax.Type) {
 	}
 }
 
-// lookup is what a name stands for, in the order of package lang/eval.
+// lookup is what a name stands for; nil where that is no declaration.
 func (s *scope) lookup(name string) *Symbol {
-	if v := s.vars[name]; v != nil {
-		return v
-	}
-	if s.module != nil {
-		if m := s.Member(s.module, name); m != nil {
-			return m
-		}
-	}
-	if d := s.own(s.file, name); d != nil {
-		return d
-	}
-	if c := s.axes[name]; c != nil && c.At != nil && !s.file.Std {
-		return c
-	}
-	if d := s.implicit(name); d != nil {
-		return d
-	}
-	if f := s.builtins[name]; f != nil {
-		return f
-	}
-	switch name {
-	case "training", "step":
-		return nil
-	}
-	if _, ok := dtypes[name]; ok {
-		return nil
+	if t, ok := s.find(s.file.Places(), name); ok {
+		return t
 	}
 	return s.axis(name)
+}
+
+func (s *scope) find(places []source.Place, name string) (*Symbol, bool) {
+	return source.Lookup(places, func(p source.Place) (t *Symbol, ok bool) {
+		switch p {
+		case source.Variables:
+			t = s.vars[name]
+		case source.Members:
+			if s.module != nil {
+				t = s.Member(s.module, name)
+			}
+		case source.Top:
+			t = s.tops[s.file][name]
+		case source.Config:
+			if t = s.axes[name]; t != nil && t.At == nil {
+				t = nil
+			}
+		case source.Implicit:
+			t = s.tops[s.prog.Implies(name)][name]
+		case source.Language:
+			return s.builtins[name], eval.Defines(name)
+		}
+		return t, t != nil
+	})
 }
 
 // name resolves a name that is an expression.

@@ -53,22 +53,4 @@ type Symbol struct {
 }
 
 // Doc is the comment above its declaration.
-func (s *Symbol) Doc() string {
-	switch d := s.Decl.(type) {
-	case *syntax.Entry:
-		return d.Doc
-	case *syntax.Module:
-		return d.Doc
-	case *syntax.Fn:
-		return d.Doc
-	case *syntax.ParamDecl:
-		return d.Doc
-	case *syntax.SubModule:
-		return d.Doc
-	case *syntax.Let:
-		return d.Doc
-	case *syntax.Layout:
-		return d.Doc
-	}
-	return ""
-}
+func (s *Symbol) Doc() string { return syntax.Doc(s.Decl) }

@@ -6,40 +6,37 @@ import (
 	"ptc/editor/names"
 	"ptc/editor/protocol"
 	"ptc/ir/layout"
+	"ptc/lang/directive"
 	"ptc/lang/syntax"
 )
 
 // layout is what may stand in a layout.
 func (c *completion) layout(depth int, sign string) {
-	row, word := c.directive()
+	form, word := c.directive()
 	prev := c.before(1).Text
 	switch {
 	case depth == 1 && c.starts(c.Now.String) && prev != "=":
-		for _, r := range layout.Table {
-			doc, _ := directive(r.Word)
-			c.add(protocol.CompleteKeyword, r.Word, "", doc)
+		for _, f := range directive.Forms() {
+			c.add(protocol.CompleteKeyword, f.Word, "", f.Help())
 		}
-	case row == nil, row.Word == "mesh" && (prev == "mesh" || prev == ","): // a new name
+	case form == nil, form.Word == "mesh" && (prev == "mesh" || prev == ","): // a new name
 	case sign == "{" && depth > 1:
-		c.option(row)
+		c.option(form)
 	case prev == "over" || word == "over" && (prev == "(" || prev == ","):
 		c.meshAxes()
-	case row.Word == "shard" && (word == "" || word == "over" && prev == ","):
+	case form.Word == "shard" && (word == "" || word == "over" && prev == ","):
 		c.axes()
 		if prev != "," && prev != "(" && prev != "shard" { // behind a name
-			c.words("of", "over")
+			c.words(form.Clauses...)
 		}
-	case row.Word == "forbid" && word == "", row.Word == "overlap":
+	case len(form.Choices) > 0 && word == "":
 		c.leaveOut()
-		c.choices(layout.Collectives)
-		c.words("on", "none")
-	case row.Word == "offload" && word == "":
-		c.choices(layout.Offloaded)
-		c.words("of", "to")
+		c.choices(form.Choices)
+		c.words(form.Clauses...)
 	case word == "to":
 		c.choices(layout.Memories)
-	case row.Word == "device" && prev != "=":
-		c.keys(row)
+	case form.Word == "device" && prev != "=":
+		c.keys(form)
 	case prev == ",":
 		c.leaveOut()
 		c.paths()
@@ -55,24 +52,22 @@ func (c *completion) choices(words []string) {
 	}
 }
 
-func (c *completion) keys(row *layout.Row) {
-	for _, k := range row.Keys {
+func (c *completion) keys(form *directive.Form) {
+	for _, k := range form.Keys {
 		c.add(protocol.CompleteProperty, k.Name, strings.Join(k.Words, ", "), "")
 	}
 }
 
 // option is an option of a directive, or its value.
-func (c *completion) option(row *layout.Row) {
+func (c *completion) option(form *directive.Form) {
 	if c.before(1).Text != "=" {
-		c.keys(row)
+		c.keys(form)
 		return
 	}
-	for _, k := range row.Keys {
-		if k.Name == c.before(2).Text {
-			c.choices(k.Words)
-			if len(k.Words) == 0 {
-				c.symbols(func(s *names.Symbol) bool { return s.Kind == names.Axis })
-			}
+	if k := form.Key(c.before(2).Text); k != nil {
+		c.choices(k.Words)
+		if len(k.Words) == 0 {
+			c.symbols(func(s *names.Symbol) bool { return s.Kind == names.Axis })
 		}
 	}
 }
@@ -89,7 +84,7 @@ func (c *completion) meshAxes() {
 	}
 	c.leaveOut()
 	for _, x := range y.Directives {
-		if m, ok := x.(*syntax.Mesh); ok {
+		if m, ok := x.(*directive.Mesh); ok {
 			for _, e := range m.Axes {
 				c.add(protocol.CompleteEnum, e.Key.Name, strings.Join(c.values(e.Value), ""), "")
 			}
@@ -105,16 +100,10 @@ func (c *completion) paths() {
 				c.symbol(s)
 			}
 			if d, ok := s.Decl.(*syntax.Module); ok && d.Kind == "model" {
-				for _, x := range d.Members {
-					switch x := x.(type) {
-					case *syntax.ParamDecl:
-						for _, id := range x.Names {
-							c.symbol(c.Names.Declared(id))
-						}
-					case *syntax.SubModule:
-						for _, id := range x.Names {
-							c.symbol(c.Names.Declared(id))
-						}
+				for id, x := range d.Declared() {
+					switch x.(type) {
+					case *syntax.ParamDecl, *syntax.SubModule:
+						c.symbol(c.Names.Declared(id))
 					}
 				}
 			}

@@ -3,7 +3,7 @@ package query
 import (
 	"slices"
 
-	"ptc/ir/layout"
+	"ptc/lang/directive"
 	"ptc/lang/syntax"
 )
 
@@ -132,9 +132,9 @@ func (c *cursor) starts(src string) bool {
 	return false
 }
 
-// directive is the row of the directive that the word belongs to, in a layout; and the
+// directive is the form of the directive that the word belongs to, in a layout; and the
 // last of its words that is followed by names, such as over.
-func (c *cursor) directive() (row *layout.Row, word string) {
+func (c *cursor) directive() (form *directive.Form, word string) {
 	for i := len(c.prev) - 1; i >= 0; i-- {
 		t := c.prev[i]
 		if t.Class != syntax.ClassName {
@@ -146,9 +146,9 @@ func (c *cursor) directive() (row *layout.Row, word string) {
 				word = t.Text
 			}
 		}
-		for k := range layout.Table {
-			if layout.Table[k].Word == t.Text && (i == 0 || c.prev[i-1].Pos.Line != t.Pos.Line || c.prev[i-1].Text == "{" || c.prev[i-1].Text == ";") {
-				return &layout.Table[k], word
+		for _, f := range directive.Forms() {
+			if f.Word == t.Text && (i == 0 || c.prev[i-1].Pos.Line != t.Pos.Line || c.prev[i-1].Text == "{" || c.prev[i-1].Text == ";") {
+				return f, word
 			}
 		}
 		if t.Pos.Column == 1 {

@@ -6,10 +6,8 @@ import (
 
 	"ptc/editor/analysis"
 	"ptc/editor/names"
-	"ptc/internal/diag"
 	"ptc/internal/units"
 	"ptc/ir"
-	"ptc/ir/layout"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
 )
@@ -225,28 +223,4 @@ func exprText(x syntax.Expr) string {
 		return x.Op + exprText(x.X)
 	}
 	return "…"
-}
-
-// directive says what a word of a layout does, by the table of directives.
-func directive(word string) (string, bool) {
-	for _, r := range layout.Table {
-		if r.Word != word {
-			continue
-		}
-		s := "Acted on by the pass `" + strings.Join(r.Passes, "`, `") + "`."
-		if len(r.Keys) > 0 {
-			s += "\n\nOptions:"
-			for _, k := range r.Keys {
-				s += "\n- `" + k.Name + "`"
-				if len(k.Words) > 0 {
-					s += ": " + diag.OneOf(k.Words)
-				}
-			}
-		}
-		if r.Option != nil {
-			s += "\n\nIt is " + r.Option.What + ", such as `" + r.Option.Example + "`."
-		}
-		return s, true
-	}
-	return "", false
 }

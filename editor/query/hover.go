@@ -6,6 +6,7 @@ import (
 	"ptc/editor/analysis"
 	"ptc/editor/names"
 	"ptc/editor/protocol"
+	"ptc/lang/directive"
 	"ptc/lang/eval"
 	"ptc/lang/syntax"
 )
@@ -127,26 +128,21 @@ func (v *View) results(at int) []string {
 
 // hoverDirective is about the word of a directive.
 func (v *View) hoverDirective(path []syntax.Node, at int) *protocol.Hover {
-	if len(path) == 0 {
-		return nil
-	}
-	src := v.TextOf(v.File).String
 	for _, n := range path {
 		d, ok := n.(syntax.Directive)
 		if !ok {
 			continue
 		}
-		from := d.Extent().Pos.Offset
-		word := src[from:]
-		if i := strings.IndexFunc(word, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }); i >= 0 {
-			word = word[:i]
+		form := directive.FormOf(d)
+		if form == nil {
+			return nil
 		}
-		text, ok := directive(word)
-		if !ok || at > from+len(word) {
+		from, word := d.Extent().Pos.Offset, form.Word
+		if at > from+len(word) {
 			return nil
 		}
 		if r, ok := v.span(v.File, from, from+len(word)); ok {
-			return &protocol.Hover{Contents: protocol.Markdown("**" + word + "**\n\n" + text), Range: r}
+			return &protocol.Hover{Contents: protocol.Markdown("**" + word + "**\n\n" + form.Help()), Range: r}
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ var remedies = []struct {
 	{regexp.MustCompile("^write `([^`\\s…]+)`( for a comment)?$"), written},
 	{regexp.MustCompile("^write an ordinary (space)$"), func(s site, _ []string) *fix { return s.instead(" ", "a space") }},
 	{regexp.MustCompile("^add `(import [\\w.]+)`$"), imported},
-	{regexp.MustCompile("^a space stands between a number and its unit: `([^`]+)`$"), func(s site, hint []string) *fix { return s.replace(hint[1]) }},
+	{regexp.MustCompile("^put a space between a number and its unit: `([^`]+)`$"), func(s site, hint []string) *fix { return s.replace(hint[1]) }},
 	{regexp.MustCompile("^`(\\w+)` is what is also called (\\w+)$"), func(s site, hint []string) *fix { return s.only(hint[2], hint[1]) }},
 	{regexp.MustCompile("^`=` gives a value, `==` compares$"), func(s site, _ []string) *fix { return s.only("==", "=") }},
 	{regexp.MustCompile("^`==` compares$"), func(s site, _ []string) *fix { return s.only("=", "==") }},
@@ -33,8 +33,8 @@ var remedies = []struct {
 	{regexp.MustCompile("^the size of an axis follows `=`"), sized},
 	{regexp.MustCompile("^a number begins with a digit"), begun},
 	{regexp.MustCompile("^a constant is `let name = expression`"), constant},
-	{regexp.MustCompile("^`(shard \\w+ over \\w+)` gives each device a part of the batch$"), sharded},
-	{regexp.MustCompile("^`(shard \\w+ over \\([\\w, ]+\\))` cuts it by both$"), both},
+	{regexp.MustCompile("^`(shard \\w+ over \\w+)` shards the batch$"), sharded},
+	{regexp.MustCompile("^`(shard \\w+ over \\([\\w, ]+\\))` shards it over both$"), both},
 }
 
 // instead replaces what is underlined, which the title calls `word` or by a name.

@@ -3,6 +3,7 @@ package query
 import (
 	"strings"
 
+	"ptc/lang/directive"
 	"ptc/lang/syntax"
 )
 
@@ -29,7 +30,7 @@ func sharded(s site, hint []string) *fix {
 		return nil
 	}
 	for _, x := range y.Directives {
-		if m, ok := x.(*syntax.Mesh); ok {
+		if m, ok := x.(*directive.Mesh); ok {
 			at, gap := m.EndPos.Offset, "  "
 			if line, alone := s.indent(m.Pos.Offset); alone {
 				gap = "\n" + line
@@ -60,9 +61,9 @@ func both(s site, hint []string) *fix {
 }
 
 // shardAt is the directive at an offset that shards one axis of everything, or nil.
-func shardAt(y *syntax.Layout, at int) *syntax.Shard {
+func shardAt(y *syntax.Layout, at int) *directive.Shard {
 	for _, d := range y.Directives {
-		x, ok := d.(*syntax.Shard)
+		x, ok := d.(*directive.Shard)
 		if ok && x.Pos.Offset <= at && at < x.EndPos.Offset && len(x.Axes) == 1 && x.Of == nil && x.Between == nil && x.Options == nil {
 			return x
 		}

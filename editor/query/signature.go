@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"ptc/editor/names"
@@ -9,7 +10,6 @@ import (
 	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
-	"ptc/stdlib"
 )
 
 // callee is what is called before a `(`: by the tokens before it.
@@ -159,10 +159,8 @@ func (v *View) declared(s *names.Symbol) *callee {
 
 // apply is the function that an instance of a module is.
 func apply(m *syntax.Module) *callee {
-	for _, x := range m.Members {
-		if f, ok := x.(*syntax.Fn); ok && f.Name.Name == "apply" {
-			return &callee{params: f.Params, name: m.Name.Name, result: f.Result, doc: m.Doc}
-		}
+	if f := m.Fn("apply"); f != nil {
+		return &callee{params: f.Params, name: m.Name.Name, result: f.Result, doc: m.Doc}
 	}
 	return nil
 }
@@ -184,74 +182,58 @@ func (v *View) inScope(p protocol.Position) (out []*names.Symbol) {
 	}
 	at := v.nearest(p)
 	fn, m, _ := v.Within(v.File, at)
-	add := func(id *syntax.Ident) {
-		if s := v.Names.Declared(id); s != nil {
-			out = append(out, s)
-		}
-	}
-	if fn != nil {
-		syntax.Inspect(fn.Body, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Assign:
-				if n.EndPos.Offset <= at {
-					for _, id := range n.Names {
-						add(id)
-					}
-				}
-			case *syntax.For:
-				if n.Body.Pos.Offset <= at && at <= n.Body.EndPos.Offset {
-					add(n.Var)
-				}
-			case syntax.Expr:
-				return false
+	for _, place := range v.File.Places() {
+		switch place {
+		case source.Variables:
+			out = append(out, v.variables(fn, at)...)
+		case source.Members:
+			if m == nil {
+				continue
 			}
-			return true
-		})
-		for _, q := range fn.Params {
-			add(q.Name)
-		}
-	}
-	if m != nil {
-		for _, q := range m.Params {
-			add(q.Name)
-		}
-		for _, x := range m.Members {
-			switch x := x.(type) {
-			case *syntax.ParamDecl:
-				for _, id := range x.Names {
-					add(id)
+			for id := range m.Declared() {
+				out = append(out, v.Names.Declared(id))
+			}
+		case source.Top:
+			out = append(out, v.Names.Tops(v.File)...)
+		case source.Config:
+			for _, s := range v.Names.Axes() {
+				if s.At != nil {
+					out = append(out, s)
 				}
-			case *syntax.SubModule:
-				for _, id := range x.Names {
-					add(id)
-				}
-			case *syntax.Let:
-				add(x.Name)
-			case *syntax.Fn:
-				add(x.Name)
+			}
+		case source.Implicit:
+			for _, f := range v.Program.Program.Implicit() {
+				out = append(out, v.Names.Tops(f)...)
 			}
 		}
 	}
-	out = append(out, v.Names.Tops(v.File)...)
-	if !v.File.Std {
-		for _, s := range v.Names.Axes() {
-			if s.At != nil {
-				out = append(out, s)
-			}
-		}
-	}
-	for _, f := range v.implicit() {
-		out = append(out, v.Names.Tops(f)...)
-	}
-	return out
+	return slices.DeleteFunc(out, func(s *names.Symbol) bool { return s == nil })
 }
 
-// implicit are the files of the standard library that every file sees.
-func (v *View) implicit() (out []*source.File) {
-	for _, name := range stdlib.Implicit {
-		if f := v.Program.File(source.StdPrefix+name+".ptl", true); f != nil {
-			out = append(out, f)
+// variables are those of a function that are set before an offset, and its parameters.
+func (v *View) variables(fn *syntax.Fn, at int) (out []*names.Symbol) {
+	if fn == nil {
+		return nil
+	}
+	syntax.Inspect(fn.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.EndPos.Offset <= at {
+				for _, id := range n.Names {
+					out = append(out, v.Names.Declared(id))
+				}
+			}
+		case *syntax.For:
+			if n.Body.Pos.Offset <= at && at <= n.Body.EndPos.Offset {
+				out = append(out, v.Names.Declared(n.Var))
+			}
+		case syntax.Expr:
+			return false
 		}
+		return true
+	})
+	for _, q := range fn.Params {
+		out = append(out, v.Names.Declared(q.Name))
 	}
 	return out
 }

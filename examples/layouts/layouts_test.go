@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"ptc/compiler"
+	"ptc/internal/collective"
 	"ptc/ir/pipeline"
 	"ptc/runtime/checkpoint/safetensors/safetensorstest"
 	"ptc/runtime/metrics"
@@ -66,7 +67,7 @@ func step(p *program.Plan, d *program.Device) (out []traffic, sent float64) {
 	for _, prog := range d.Progs {
 		for _, in := range prog.Instrs {
 			c := in.Comm
-			if prog.Name != "step" || c == nil || c.Kind == program.ShardSlice || c.Kind == program.Done {
+			if prog.Name != "step" || c == nil || c.Kind == collective.ShardSlice || c.Kind == collective.Done {
 				continue
 			}
 			k := traffic{kind: c.Kind, over: strings.Join(c.Over, ",")}

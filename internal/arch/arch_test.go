@@ -32,22 +32,23 @@ var layers = map[string][]string{
 	"internal/foreign":    nil, // calls of C functions, shared by LLVM, MPI and native code
 	"internal/units":      nil,
 	"internal/wide":       nil,
-	"internal/processors": nil, // how many threads compute, for whoever divides work
-	"internal/amx":        nil, // tile registers, asked for where code is chosen and where it is loaded
-	"internal/formula":    nil, // arithmetic of ports, for the language and for plans
-	"internal/openpath":   nil, // paths of repeated modules, for modules and for plans
-	"internal/hfclass":    nil, // what transformers takes keys for, for imports and exports
-	"internal/ranges":     nil, // what lies at a range of bytes, for proofs and for plans
+	"internal/collective": {"internal/wide"}, // kinds of communication, shared by IR, plans and transports
+	"internal/processors": nil,               // how many threads compute, for whoever divides work
+	"internal/amx":        nil,               // tile registers, asked for where code is chosen and where it is loaded
+	"internal/formula":    nil,               // arithmetic of ports, for the language and for plans
+	"internal/openpath":   nil,               // paths of repeated modules, for modules and for plans
+	"internal/hfclass":    nil,               // what transformers takes keys for, for imports and exports
+	"internal/ranges":     nil,               // what lies at a range of bytes, for proofs and for plans
 
 	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
 
-	"runtime/program": {"internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
+	"runtime/program": {"internal/collective", "internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
-	"runtime/device":      {"runtime/program"},
-	"runtime/device/host": {"internal/units", "runtime/device", "runtime/native", "runtime/program"},
+	"runtime/device":      {"internal/collective", "runtime/program"},
+	"runtime/device/host": {"internal/collective", "internal/units", "runtime/device", "runtime/native", "runtime/program"},
 	// The engine of GPUs takes text of PTX, and knows nothing of what makes it; the driver for tests
 	// executes it.
-	"runtime/cuda":                   {"internal/foreign", "internal/units", "runtime/device", "runtime/program"},
+	"runtime/cuda":                   {"internal/collective", "internal/foreign", "internal/units", "runtime/device", "runtime/program"},
 	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
 	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
 	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
@@ -55,24 +56,24 @@ var layers = map[string][]string{
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
-	"runtime":         {"internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
+	"runtime":         {"internal/collective", "internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
 
 	"stdlib":          nil,
-	"ir":              {"internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/wide"},
+	"ir":              {"internal/collective", "internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/wide"},
 	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
 	"lang/value":      {"internal/diag", "internal/formula", "internal/openpath", "ir", "lang/source", "lang/syntax"},
-	"lang/eval":       {"internal/diag", "internal/dtype", "internal/formula", "ir", "lang/source", "lang/syntax", "lang/value", "stdlib"},
+	"lang/eval":       {"internal/diag", "internal/dtype", "internal/formula", "ir", "lang/source", "lang/syntax", "lang/value"},
 	"lang/builtin":    {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/train":      {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/keymap":     {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/wide", "ir"},
-	"passes/passtest": {"internal/diag", "internal/golden", "ir", "passes"},
+	"passes":          {"internal/collective", "internal/units", "internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/wide", "ir"},
+	"passes/passtest": {"internal/collective", "internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/amx", "ir", "runtime/program"},
+	"backend": {"internal/collective", "internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/amx", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
 	"backend/tile": {"ir"},
 	"backend/nest": {"backend/tile", "ir"},
@@ -84,16 +85,18 @@ var layers = map[string][]string{
 	"backend/cpu/gemm":      {"backend/kernel"},
 	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
 	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
-	"backend/gpu/emu":       {"backend/gpu/ptx"},
-	"backend/gpu/layout":    {},
-	"backend/gpu/ptx":       {},
-	"backend/gpu/target":    {"internal/diag"},
-	"backend/gpu/thread":    {"backend/gpu/ptx", "backend/kernel"},
+	// Layouts are assigned before there is any code.
+	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "ir"},
+	"backend/gpu/emu":    {"backend/gpu/ptx"},
+	"backend/gpu/layout": {},
+	"backend/gpu/ptx":    {},
+	"backend/gpu/target": {"internal/diag"},
+	"backend/gpu/thread": {"backend/gpu/ptx", "backend/kernel"},
 	// The oracle is the engine of its own kind of code, since the runtime may
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
 
-	"compiler": {"backend", "internal/diag", "internal/regular", "internal/units", "ir", "lang", "passes", "runtime/explain", "runtime/program", "runtime/tokenizer", "stdlib"},
+	"compiler": {"internal/collective", "backend", "internal/diag", "internal/regular", "internal/units", "ir", "lang", "passes", "runtime/explain", "runtime/program", "runtime/tokenizer", "stdlib"},
 	// Measures what this machine can do, with kernels of ours.
 	"compiler/ceilings": {"backend", "compiler/jit", "internal/units", "runtime/native"},
 	"compiler/jit":      {"backend", "runtime/native"},
@@ -104,7 +107,7 @@ var layers = map[string][]string{
 	"editor":          {"compiler", "internal/diag", "internal/units", "ir", "lang", "runtime/checkpoint/atomicfile", "runtime/explain", "stdlib"},
 	"editor/text":     {},
 	"editor/protocol": {"editor/text"},
-	"editor/names":    {"internal/dtype", "ir/layout", "lang", "stdlib"},
+	"editor/names":    {"lang"},
 	"editor/analysis": {"compiler", "editor/names", "editor/text", "internal/diag", "ir", "lang", "runtime/explain"},
 	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
@@ -124,7 +127,7 @@ var layers = map[string][]string{
 	"release/site":  {"release/tree"},
 	"release/tree":  {},
 	"release/wheel": {"release/tree"},
-	"bench":         {"backend", "compiler", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
+	"bench":         {"internal/collective", "backend", "compiler", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
 }
 
 // helpers are packages for tests; only tests and other helpers import them.

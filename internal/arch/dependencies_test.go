@@ -85,7 +85,7 @@ func TestGoIsSupported(t *testing.T) {
 			return n
 		}
 		if in, by := minor("go"+main[0].GoVersion), minor(runtime.Version()); in < by-1 {
-			t.Errorf("%s: go.mod says go %s, which has no corrections beside %s", folder, main[0].GoVersion, runtime.Version())
+			t.Errorf("%s: go.mod says go %s, which gets no more corrections now that there is %s", folder, main[0].GoVersion, runtime.Version())
 		}
 	}
 }

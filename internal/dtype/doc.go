@@ -1,6 +1,6 @@
 // Package dtype knows the element types of tensors: one row for each, with all
 // that anyone asks of it. IR, kernels, plans, collectives and files index these
-// rows; nobody has a table of dtypes beside them, and nobody has a case for "any
+// rows; no other table of dtypes exists, and no code has a case for "any
 // other dtype".
 //
 // In: names, and elements as memory holds them (little-endian, booleans one byte).

@@ -5,6 +5,7 @@ package units
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -14,13 +15,32 @@ func Bytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
-	v, unit := float64(n), ""
+	v, unit := binary(n)
+	return fmt.Sprintf("%s %s", digits(v), unit)
+}
+
+// AtLeast is [Bytes] rounded up, so that who provides what it says has n bytes.
+func AtLeast(n int64) string {
+	if n < 1024 {
+		return Bytes(n)
+	}
+	v, unit := binary(n)
+	scale := 1.0
+	for v*scale < 99.5 {
+		scale *= 10
+	}
+	return fmt.Sprintf("%s %s", digits(math.Ceil(v*scale)/scale), unit)
+}
+
+// binary is a size in the binary unit in which it is below a thousand.
+func binary(n int64) (v float64, unit string) {
+	v = float64(n)
 	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"} {
 		if v /= 1024; v < 999.5 {
 			break
 		}
 	}
-	return fmt.Sprintf("%s %s", digits(v), unit)
+	return v, unit
 }
 
 // Count is a number with a decimal prefix, three digits, and what is counted,

@@ -83,12 +83,12 @@ var cases = []testCase{
   %99 : f32[] = div %10, %15`, 1, 1, true},
 	{"reciprocal", masked + `  %13 : f32[] = div %4, %12
   %99 : f32[] = mul %13, %10`, 1, 1, true},
-	{"a term beside it", size + strings.ReplaceAll(masked, "%12", "%18") + `  %14 : f32[] = reduce_sum %6 over=(batch, a)
+	{"a separate term", size + strings.ReplaceAll(masked, "%12", "%18") + `  %14 : f32[] = reduce_sum %6 over=(batch, a)
   %15 : f32[] = div %14, %13
   %16 : f32[] = div %10, %18
   %17 : f32[] = sub %16, %15
   %99 : f32[] = neg %17`, 2, 1, true},
-	{"a norm of parameters beside it", masked + `  %13 : f32[a=3] = mul %0, %0
+	{"a separate norm of parameters", masked + `  %13 : f32[a=3] = mul %0, %0
   %14 : f32[] = reduce_sum %13 over=(a)
   %15 : f32[] = div %10, %12
   %99 : f32[] = add %15, %14`, 2, 1, true},

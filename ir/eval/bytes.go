@@ -9,7 +9,7 @@ import (
 // element is the bytes of an element of a tensor, whatever its dtype.
 const element = 8
 
-// Bytes is how much memory the values of one execution of f hold at a time at most, beside
+// Bytes is the most memory that the values of one execution of f use at a time, in addition to
 // its arguments: each operation's results, until nothing reads them any more. Operations
 // also take memory for themselves while they are computed, which is not in it.
 func Bytes(f *ir.Func) int64 { return peakOf(f, map[*ir.Func]int64{}) }

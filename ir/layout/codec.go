@@ -214,7 +214,7 @@ func Encode(r Rule) ir.Term {
 // decode is the rule that the term of a row says, or the first thing that is wrong
 // with it.
 func decode(t ir.Term) (Rule, *diag.Error) {
-	row := row(t.Head)
+	row := RowOf(t.Head)
 	r, keys := row.New(), []string(nil)
 	pos := diag.ParsePos(t.Args.Text("at"))
 	fail := func(e *diag.Error) (Rule, *diag.Error) {

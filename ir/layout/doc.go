@@ -12,9 +12,9 @@
 // [Of] would leave out, and no term makes either of them panic. package verify
 // runs Check on every module, so that a pass may rely on what Of returns.
 //
-// A new directive is its type, whose method fields says once what its term
-// is, for reading and writing, and a row of [Table]; besides its grammar and
-// checks in lang, and the pass that acts on it.
+// A new directive is its type in rules.go, whose method fields says once what its term
+// is, for reading and writing, and a row of [Table]. Package lang/directive has its syntax
+// and its checks.
 //
 // Imports ir, ir/op, ir/pipeline and internal/diag.
 package layout

@@ -151,7 +151,7 @@ func checkLayout(t ir.Term) (errs diag.List) {
 
 // decodeRule is decode for what is a rule of the layout.
 func decodeRule(t ir.Term) (Rule, *diag.Error) {
-	if row := row(t.Head); row != nil && row.Form == InRules {
+	if row := RowOf(t.Head); row != nil && row.Form == InRules {
 		return decode(t)
 	}
 	var words []string

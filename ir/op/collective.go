@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"ptc/internal/wide"
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -24,76 +24,54 @@ func init() {
 	reduce := AttrSpec{"reduce", ir.Name(""), true}
 	why := AttrSpec{"why", ir.Str(""), false} // which rule asked for it
 	Register(&Def{
-		Name: "all_reduce", Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each; of several operands, in one exchange.",
+		Name: collective.AllReduce, Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Starts | SameValue,
 		Attrs: []AttrSpec{over, reduce, why},
 		Infer: inferAllReduce, Shard: replicated, State: eachOperand(requirePartial), Eval: evalAllReduce,
 		Flops: flopsPer(1), Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "reduce", ir.Name("sum")), false, false),
 	})
 	Register(&Def{
-		Name: "all_gather", Doc: "The parts of `axis` from all devices of the group, in order, on each; of several operands, in one exchange.",
+		Name: collective.AllGather, Doc: "The parts of `axis` from all devices of the group, in order, on each; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Gathers | Starts | SameValue,
 		Attrs: []AttrSpec{over, parts, one, each, why},
 		Infer: inferAllGather, Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllGather,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
-		Name: "reduce_scatter", Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group; of several operands, in one exchange.",
+		Name: collective.ReduceScatter, Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Scatters | Starts | SameValue,
 		Attrs: []AttrSpec{over, parts, one, each, reduce, why},
 		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(requirePartial), Eval: evalReduceScatter,
 		Flops: flopsPer(1), Sample: sampleCollective(two.With("reduce", ir.Name("max")), true, false),
 	})
 	Register(&Def{
-		Name: "all_to_all", Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
+		Name: collective.AllToAll, Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Exchanges | Gathers | Scatters | Starts | SameValue,
 		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}, why},
 		Infer: inferAllToAll, Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllToAll,
 		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
-		Name: "permute", Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1. With `axis`, of which each device has one position, it is a `take` along it. With `mesh`, pairs of axes and mesh axes, rather than `sources`: the operand in this sharding.",
+		Name: collective.Permute, Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1. With `axis`, of which each device has one position, it is a `take` along it. With `mesh`, pairs of axes and mesh axes, rather than `sources`: the operand in this sharding.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Exchanges | Starts,
 		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), false}, {"mesh", ir.Pairs(nil), false}, {"axis", ir.Name(""), false}, why},
 		Infer: inferPermute, Shard: replicated, State: eachOperand(permutes), Eval: evalPermute,
 		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
 	Register(&Def{
-		Name: "shard_slice", Doc: "This device's part along `axis` of a value that all devices of the group hold; nothing is sent.",
+		Name: collective.ShardSlice, Doc: "This device's part along `axis` of a value that all devices of the group hold; nothing is sent.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Scatters | SameValue,
 		Attrs: []AttrSpec{over, parts, axis, why},
 		Infer: inferShardSlice, Shard: replicated, State: eachOperand(wholeOver), Eval: evalShardSlice,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
-		Name: "done", Doc: "The operands, results of one collective with `start`, once that is complete.",
+		Name: collective.Done, Doc: "The operands, results of one collective with `start`, once that is complete.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Completes | SameValue,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return cloned(args), nil },
 		Shard: replicated, State: eachOperand(anyState), Eval: func(_ *Context, _ *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) { return args, nil },
 		Flops: noFlops, Sample: sampleCollective(nil, false, false),
 	})
-}
-
-// Sent is how many bytes a device sends for a collective of this name, of which each
-// of n devices has an operand of so many, by algorithms that send the fewest: of a
-// whole of S bytes (n−1)/n · S for reduce_scatter, all_gather and all_to_all, and
-// twice that for all_reduce, which is the first two. Patarasuk, Yuan, "Bandwidth
-// optimal all-reduce algorithms for clusters of workstations" (2009), theorem 1;
-// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations
-// in MPICH" (2005), section 4. In a permute, a device sends what it has to another
-// one: the devices that send the most count.
-func Sent(name string, bytes, n int64) int64 {
-	switch t := Lookup(name).Traits; {
-	case t&Exchanges == 0:
-		return 0
-	case t&Scatters != 0:
-		return wide.MulDiv(bytes, n-1, n)
-	case t&Gathers != 0:
-		return wide.Mul(bytes, n-1)
-	case t&Reduces != 0:
-		return wide.MulDiv(2*bytes, n-1, n)
-	}
-	return bytes
 }
 
 // Collective emits a collective of this name over mesh axes of m; kv are its other

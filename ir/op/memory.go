@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -38,14 +39,14 @@ func init() {
 		Flops: noFlops, Sample: sampleHold,
 	})
 	Register(&Def{
-		Name: "fetch", Doc: "The operands, which are in another memory, in the device's; with `axis`, their major one, the elements [`from`, `limit`) of each.",
+		Name: collective.Fetch, Doc: "The operands, which are in another memory, in the device's; with `axis`, their major one, the elements [`from`, `limit`) of each.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{axis, from, limit, why}, Traits: Loads | Starts,
 		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
 		Flops: noFlops, Sample: samplePieces,
 	})
 	Register(&Def{
-		Name: "store", Doc: "The operands in `memory`, host or disk.",
+		Name: collective.Store, Doc: "The operands in `memory`, host or disk.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{why}, Traits: Stores | Starts | SameValue,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return cloned(args), nil },

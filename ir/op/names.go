@@ -1,25 +1,20 @@
 package op
 
-// The names of the operations that are not elementwise; unary.go and binary.go have the others.
-// Code that emits an operation, or has a rule about it alone, names it by these. Code that asks what
-// an operation is like asks its row (see [Traits] and [Class]).
+// The names of the operations that are not elementwise; unary.go and binary.go have the others, and
+// package collective its kinds. Code that emits an operation, or has a rule about it alone, names it by
+// these. Code that asks what an operation is like asks its row (see [Traits] and [Class]).
 const (
 	Accumulate    = "accumulate"
 	AccumulateMax = "accumulate_max"
-	AllGather     = "all_gather"
-	AllReduce     = "all_reduce"
-	AllToAll      = "all_to_all"
 	Broadcast     = "broadcast"
 	Call          = "call"
 	Cast          = "cast"
 	Concat        = "concat"
 	Const         = "const"
 	Coordinate    = "coordinate"
-	Done          = "done"
 	Dot           = "dot"
 	Enter         = "enter"
 	EnterTurn     = "enter_turn"
-	Fetch         = "fetch"
 	Gather        = "gather"
 	Grad          = "grad"
 	Hold          = "hold"
@@ -29,21 +24,15 @@ const (
 	Merge         = "merge"
 	Pad           = "pad"
 	Part          = "part"
-	Permute       = "permute"
 	Random        = "random"
-	Recv          = "recv"
 	ReduceMax     = "reduce_max"
-	ReduceScatter = "reduce_scatter"
 	ReduceSum     = "reduce_sum"
 	Rename        = "rename"
 	Reshard       = "reshard"
 	ScatterAdd    = "scatter_add"
 	Select        = "select"
-	Send          = "send"
-	ShardSlice    = "shard_slice"
 	Slice         = "slice"
 	Split         = "split"
-	Store         = "store"
 	Surrogate     = "surrogate"
 	Take          = "take"
 	Transpose     = "transpose"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/tensor"
 )
@@ -24,7 +25,7 @@ func init() {
 	each := AttrSpec{ir.AttrEach, ir.Int(0), false} // by how much the tag grows from one microbatch to the next
 	why := AttrSpec{"why", ir.Str(""), false}
 	Register(&Def{
-		Name: "send", Doc: "Sends the operand to the device with coordinate `peer` on mesh axis `over`.",
+		Name: collective.Send, Doc: "Sends the operand to the device with coordinate `peer` on mesh axis `over`.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Sends,
 		Attrs: []AttrSpec{over, peer, tag, each, why},
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return nil, peerAxis(attrs) },
@@ -38,7 +39,7 @@ func init() {
 		Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "peer", ir.Int(1), "tag", ir.Int(0)), false, false),
 	})
 	Register(&Def{
-		Name: "recv", Doc: "The tensor that the device with coordinate `peer` on mesh axis `over` sends; `mesh` pairs axes with their sharding.",
+		Name: collective.Recv, Doc: "The tensor that the device with coordinate `peer` on mesh axis `over` sends; `mesh` pairs axes with their sharding.",
 		Class: Collective, Traits: Receives | Starts,
 		Attrs: append([]AttrSpec{over, peer, tag, each, why}, typeAttrs...),
 		Infer: inferRecv,

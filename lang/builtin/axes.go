@@ -226,7 +226,7 @@ func knownSize(f *eval.Frame, n syntax.Node, name string) int {
 	if s := f.Sizes[name]; s > 0 {
 		return s
 	}
-	if v, ok := f.Interp.ConfigValue(name); ok {
+	if v, ok := f.Interp.Config.Value(name); ok {
 		if c, ok := f.Static(n, v).(value.Number); ok {
 			if s, ok := c.Int(); ok && s > 0 && s <= source.MaxSize {
 				return s

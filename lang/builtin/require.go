@@ -22,8 +22,7 @@ func init() {
 }
 
 // require is require(x, condition, "what must hold"): x, if the condition
-// holds, and an error where the program is compiled otherwise. The place is
-// the argument that x was given by, if x is a name.
+// holds, and an error where the program is compiled otherwise.
 func require(f *eval.Frame, c *eval.Call) value.Value {
 	holds, ok := c.Vals[1].(value.Truth)
 	if !ok {
@@ -36,19 +35,23 @@ func require(f *eval.Frame, c *eval.Call) value.Value {
 	if holds {
 		return c.Vals[0]
 	}
-	name, found := "", c.Vals[0].What()
+	found := c.Vals[0].What()
 	if n, ok := value.NumberOf(c.Vals[0]); ok {
 		found = value.FormatNumber(n)
 	}
+	return refused(f, c, found, string(what))
+}
+
+// refused reports the first argument, which is not what it must be: at the place that it
+// was given by, if it is a name.
+func refused(f *eval.Frame, c *eval.Call, found, want string) value.Value {
+	name := ""
 	if n, ok := c.Nodes[0].(*syntax.Name); ok {
-		name = n.Name
-		found = "`" + name + "` is " + found
+		name, found = n.Name, "`"+n.Name+"` is "+found
 	} else {
 		found = "found " + found
 	}
-	e := source.ErrorAt("E0216", c.Nodes[0], "%s", found)
-	e.Want = string(what)
-	f.ReportNamed(e, name)
+	f.ReportNamed(source.Wanted("E0216", c.Nodes[0], want, "", "%s", found), name)
 	return value.Unknown{}
 }
 
@@ -59,7 +62,7 @@ var sizeText = regexp.MustCompile(`^ *([0-9]+|[0-9]*\.?[0-9]+ *[KMGT]i?B|[0-9]+ 
 // byteSize is byte_size(x): x, if it is a number of bytes, at least 1, or a
 // string such as "64MiB"; an error where it was given otherwise.
 func byteSize(f *eval.Frame, c *eval.Call) value.Value {
-	found, name := c.Vals[0].What(), ""
+	found := c.Vals[0].What()
 	switch v := c.Vals[0].(type) {
 	case value.Number:
 		if v.V >= 1 && v.V <= 1<<53 && value.WholeBytes(v.V) {
@@ -73,14 +76,5 @@ func byteSize(f *eval.Frame, c *eval.Call) value.Value {
 	case value.Word:
 		found = "`" + v.Name + "`"
 	}
-	if n, ok := c.Nodes[0].(*syntax.Name); ok {
-		name = n.Name
-		found = "`" + name + "` is " + found
-	} else {
-		found = "found " + found
-	}
-	e := source.ErrorAt("E0216", c.Nodes[0], "%s", found)
-	e.Want = "a size such as `64 MiB`, in whole bytes, at least one"
-	f.ReportNamed(e, name)
-	return value.Unknown{}
+	return refused(f, c, found, "a size such as `64 MiB`, in whole bytes, at least one")
 }

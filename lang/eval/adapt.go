@@ -43,9 +43,17 @@ type Adapters struct {
 // that the other factor has as well.
 type Contraction struct{ Over, Both []string }
 
-// adaptersOf are those that are asked for the parameter at a path.
-func (in *Interp) adaptersOf(path string) *Adapters {
-	for _, a := range in.Adapters {
+// Lora is the adapters that a program asks for. An evaluation with Products sees how
+// products read such parameters, and one with Contractions, which is that, makes them.
+type Lora struct {
+	Adapters     []*Adapters
+	Products     map[string]Contraction
+	Contractions map[string]Contraction
+}
+
+// of are those that are asked for the parameter at a path.
+func (l *Lora) of(path string) *Adapters {
+	for _, a := range l.Adapters {
 		if value.MatchesAny(a.On, path) {
 			return a
 		}
@@ -55,12 +63,12 @@ func (in *Interp) adaptersOf(path string) *Adapters {
 
 // observe remembers the first product of a parameter that is to have an adapter.
 func (f *Frame) observe(over []string, factor, other value.Tensor) {
-	in := f.Interp
-	p := in.Builder.adaptable[factor.V]
+	products := f.Interp.Lora.Products
+	p := f.Interp.Builder.adaptable[factor.V]
 	if p == nil {
 		return
 	}
-	if _, seen := in.Products[p.Path]; seen {
+	if _, seen := products[p.Path]; seen {
 		return
 	}
 	var both []string
@@ -69,35 +77,35 @@ func (f *Frame) observe(over []string, factor, other value.Tensor) {
 			both = append(both, n)
 		}
 	}
-	in.Products[p.Path] = Contraction{slices.Clone(over), both}
+	products[p.Path] = Contraction{slices.Clone(over), both}
 }
 
 // SeeProducts turns what was seen of written instances into the same of omitted ones,
 // and reports patterns that select no factor of a product.
 func (f *Frame) SeeProducts() map[string]Contraction {
-	in := f.Interp
-	for _, p := range in.Params {
+	m, l := f.Interp.Model, &f.Interp.Lora
+	for _, p := range m.Params {
 		if p.Like == nil {
 			continue
 		}
-		if c, ok := in.Products[p.Like.Path]; ok {
-			in.Products[p.Path] = c
+		if c, ok := l.Products[p.Like.Path]; ok {
+			l.Products[p.Path] = c
 		}
 	}
-	for _, a := range in.Adapters {
+	for _, a := range l.Adapters {
 		for i, on := range a.On {
-			if !in.Selects(on) {
-				f.Errorf("E0412", a.Paths[i], "no parameter has a path like `%s`", value.Clip(on))
-			} else if !in.multiplied(on) {
-				f.Wants("E0513", a.Paths[i], "a parameter that is a factor of `dot`, as it is", "", "no product reads a parameter like `%s`", value.Clip(on))
+			if !m.Selects(on) {
+				f.Errorf("E0412", a.Paths[i], "no parameter path matches `%s`", value.Clip(on))
+			} else if !l.multiplied(on) {
+				f.Wants("E0513", a.Paths[i], "a parameter that is itself a factor of `dot`", "", "no product reads a parameter that matches `%s`", value.Clip(on))
 			}
 		}
 	}
-	return in.Products
+	return l.Products
 }
 
-func (in *Interp) multiplied(pattern string) bool {
-	for path := range in.Products {
+func (l *Lora) multiplied(pattern string) bool {
+	for path := range l.Products {
 		if value.MatchPath(pattern, path) {
 			return true
 		}
@@ -107,12 +115,12 @@ func (in *Interp) multiplied(pattern string) bool {
 
 // adapt declares the adapter of p where one is asked for.
 func (g *Frame) adapt(p *value.Param) {
-	in := g.Interp
-	a := in.adaptersOf(p.Path)
-	if a == nil || in.Contractions == nil {
+	l := &g.Interp.Lora
+	a := l.of(p.Path)
+	if a == nil || l.Contractions == nil {
 		return
 	}
-	c, ok := in.Contractions[p.Path]
+	c, ok := l.Contractions[p.Path]
 	if !ok {
 		return // a pattern selects more than the factors of products
 	}
@@ -141,7 +149,7 @@ func (g *Frame) adapt(p *value.Param) {
 			return
 		}
 		q.Adapts = p
-		in.addParam(g, p.Node, q)
+		g.addParam(p.Node, q)
 	}
 }
 
@@ -195,7 +203,7 @@ func (f *Frame) Product(n syntax.Node, attrs ir.Attrs, over []string, a, b value
 	if fb == nil || len(fb.adaptable) == 0 {
 		return f.Emit(n, "dot", attrs, a, b)
 	}
-	if f.Interp.Products != nil {
+	if f.Interp.Lora.Products != nil {
 		f.observe(over, a, b)
 		f.observe(over, b, a)
 	}
@@ -292,7 +300,7 @@ func (f *Frame) ReadAdapters(x *syntax.Lora) *Adapters {
 		a.Rank = n
 	}
 	if len(x.On) == 0 {
-		f.Wants("E0504", x, "`on = blocks.*.attn.wq`", "", "`lora` does not say its on")
+		f.Wants("E0504", x, "`on = blocks.*.attn.wq`", "", "`lora` lacks `on`")
 	}
 	for _, on := range x.On {
 		for _, p := range on.Paths {

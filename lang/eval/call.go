@@ -35,7 +35,9 @@ func (f *Frame) call(x *syntax.Call) value.Value {
 		if v, ok := fun.Member("apply"); ok {
 			if fn, ok := v.(value.Function); ok {
 				r := f.callFn(x, fn, x.Args, nil)
-				f.Interp.boundary(fun, r)
+				if fb := f.Interp.Builder; fb != nil && fb.Training {
+					f.Interp.Model.boundary(fun, r)
+				}
 				return r
 			}
 		}
@@ -93,7 +95,7 @@ func (f *Frame) callFn(site *syntax.Call, fn value.Function, args []*syntax.Arg,
 		return value.Unknown{}
 	}
 	fb := f.Interp.Builder
-	if fb == nil || fn.Inst == nil || fn.Inst != f.Interp.Model {
+	if fb == nil || fn.Inst == nil || fn.Inst != f.Interp.Model.Root {
 		return f.Finish(g, site, fn.Decl)
 	}
 	if v := fb.made(fn.Decl, g.Vars); v != nil {
@@ -107,22 +109,22 @@ func (f *Frame) callFn(site *syntax.Call, fn value.Function, args []*syntax.Arg,
 
 // Finish runs the body of a function in its frame and checks the result.
 func (f *Frame) Finish(g *Frame, site syntax.Node, fn *syntax.Fn) value.Value {
-	g.block(fn.Body)
+	r, _ := g.block(fn.Body)
 	switch {
 	case g.Interp.Stopped:
 		return value.Unknown{}
-	case g.result == nil:
+	case r == nil:
 		f.Report(&diag.Error{Code: "E0217", Pos: fn.Name.At(), Len: fn.Name.Len(), Msg: "`" + fn.Name.Name + "` ends without a `return`"})
 		return value.Unknown{}
 	}
-	g.watch(fn.Name, g.result, nil)
-	if t, ok := g.result.(value.Tensor); ok {
+	g.watch(fn.Name, r, nil)
+	if t, ok := r.(value.Tensor); ok {
 		f.Saw(t.V.Type)
 	}
-	if fn.Result != nil && !g.hasType(g, Returned(fn), "the result of `"+fn.Name.Name+"`", g.result, fn.Result) {
+	if fn.Result != nil && !g.hasType(g, Returned(fn), "the result of `"+fn.Name.Name+"`", r, fn.Result) {
 		return value.Unknown{}
 	}
-	return g.result
+	return r
 }
 
 // Returned is where a mistake in a function's result is shown: its last

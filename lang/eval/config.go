@@ -12,34 +12,63 @@ import (
 	"ptc/lang/value"
 )
 
-// loadConfig gathers the entries of every file: a file's come before those of the
+// Config is the entries of the config of all files.
+type Config struct {
+	in      *Interp
+	entries []*entry
+	index   map[string]*entry
+	ports   *Ports // nil: every number is a constant
+}
+
+// Override sets a config entry, as --set key=value does.
+type Override struct{ Key, Value string }
+
+// entry is one value of the config, evaluated on demand, so that entries may
+// refer to later ones.
+type entry struct {
+	name  string
+	node  *syntax.Entry
+	file  *source.File
+	set   *Override
+	state entryState
+	val   value.Value
+}
+
+type entryState uint8
+
+const (
+	pending entryState = iota
+	running
+	evaluated
+)
+
+// load gathers the entries of every file: a file's come before those of the
 // files that it imports and win over them, whoever else imports these.
-func (in *Interp) loadConfig(set []Override) {
-	in.configIndex = map[string]*entry{}
-	for _, g := range importersFirst(in.Prog) {
+func (c *Config) load(set []Override) {
+	for _, g := range importersFirst(c.in.Prog) {
 		if g.Tree == nil {
 			continue
 		}
 		for _, d := range g.Tree.Decls {
-			c, ok := d.(*syntax.Config)
+			block, ok := d.(*syntax.Config)
 			if !ok {
 				continue
 			}
-			for _, n := range c.Entries {
-				if in.configIndex[n.Key.Name] == nil {
+			for _, n := range block.Entries {
+				if c.index[n.Key.Name] == nil {
 					e := &entry{name: n.Key.Name, node: n, file: g}
-					in.configIndex[e.name] = e
-					in.config = append(in.config, e)
+					c.index[e.name] = e
+					c.entries = append(c.entries, e)
 				}
 			}
 		}
 	}
 	for i := range set {
-		in.override(&set[i])
+		c.override(&set[i])
 	}
-	in.checkPorts()
-	for _, e := range in.config {
-		in.eval(e)
+	c.checkPorts()
+	for _, e := range c.entries {
+		c.eval(e)
 	}
 }
 
@@ -71,51 +100,51 @@ func importersFirst(p *source.Program) []*source.File {
 // setFile is the file name in positions of overrides.
 const setFile = "--set"
 
-func (in *Interp) override(o *Override) {
-	e := in.configIndex[o.Key]
+func (c *Config) override(o *Override) {
+	e := c.index[o.Key]
 	if e != nil {
 		e.set = o
 		return
 	}
-	names := in.ConfigNames()
-	in.Errs.Add(&diag.Error{Code: "E0214", Msg: "--set " + value.Clip(o.Key) + ": the config has no entry `" + value.Clip(o.Key) + "`",
+	names := c.Names()
+	c.in.Errs.Add(&diag.Error{Code: "E0214", Msg: "--set " + value.Clip(o.Key) + ": the config has no entry `" + value.Clip(o.Key) + "`",
 		Want: diag.OneOf(names), Hint: diag.DidYouMean(o.Key, names)})
 }
 
-// ConfigNames are the entries of all files, in their order.
-func (in *Interp) ConfigNames() []string {
+// Names are the entries of all files, in their order.
+func (c *Config) Names() []string {
 	var names []string
-	for _, c := range in.config {
-		names = append(names, c.name)
+	for _, e := range c.entries {
+		names = append(names, e.name)
 	}
 	return names
 }
 
-// ConfigValue is the value of an entry.
-func (in *Interp) ConfigValue(name string) (value.Value, bool) {
-	e := in.configIndex[name]
+// Value is the value of an entry.
+func (c *Config) Value(name string) (value.Value, bool) {
+	e := c.index[name]
 	if e == nil {
 		return nil, false
 	}
-	return in.eval(e), true
+	return c.eval(e), true
 }
 
-func (in *Interp) eval(e *entry) value.Value {
+func (c *Config) eval(e *entry) value.Value {
 	switch e.state {
 	case evaluated:
 		return e.val
 	case running:
-		in.Errs.Add(source.ErrorAt("E0213", e.node, "config entry `%s` depends on itself", e.name))
+		c.in.Errs.Add(source.ErrorAt("E0213", e.node, "config entry `%s` depends on itself", e.name))
 		return value.Unknown{}
 	}
 	e.state = running
-	f := in.NewFrame(e.file)
+	f := c.in.NewFrame(e.file)
 	f.name = "config"
 	v := f.constant(e.node.Value, "config entry `"+e.name+"`")
 	if e.set != nil {
 		v = f.overridden(e, v)
 	}
-	switch n := in.port(f, e, v).(type) {
+	switch n := c.port(e, v).(type) {
 	case value.Number:
 		n.Name = e.name
 		v = n
@@ -164,10 +193,10 @@ func (f *Frame) overridden(e *entry, old value.Value) value.Value {
 	if len(errs) > 0 {
 		return fail(want)
 	}
-	g := *f
-	quiet := Interp{Prog: f.Interp.Prog, config: f.Interp.config, configIndex: f.Interp.configIndex, ports: f.Interp.ports}
-	g.Interp = &quiet
-	v := g.Symbolic(x)
+	quiet := &Interp{Prog: f.Interp.Prog, Model: &Model{}}
+	config := f.Interp.Config
+	quiet.Config = &Config{quiet, config.entries, config.index, config.ports}
+	v := quiet.NewFrame(e.file).Symbolic(x)
 	o, number := value.NumberOf(old)
 	switch v := v.(type) {
 	case value.Number:
@@ -246,10 +275,10 @@ func Attr(v value.Value) ir.AttrVal {
 	return nil
 }
 
-// ConfigAttrs are the config's values in the order of the files.
-func (in *Interp) ConfigAttrs() []ir.Attr {
+// Attrs are the values in the order of the files.
+func (c *Config) Attrs() []ir.Attr {
 	var out []ir.Attr
-	for _, e := range in.config {
+	for _, e := range c.entries {
 		if a := Attr(e.val); a != nil {
 			out = append(out, ir.Attr{Key: e.name, Val: a})
 		}
@@ -264,16 +293,4 @@ func Term(head string, args []ir.Attr) ir.Term {
 		t.Args = t.Args.With(a.Key, a.Val)
 	}
 	return t
-}
-
-// New evaluates p, whose config it reads first.
-func New(p *source.Program, set []Override) *Interp { return NewWatched(p, set, nil, nil) }
-
-// NewWatched is New with entries of the config that are to be ports, nil for none, and
-// with what sees the values, those of the config among them.
-func NewWatched(p *source.Program, set []Override, ports *Ports, watch func(Seen) bool) *Interp {
-	in := &Interp{Prog: p, Bounds: map[*syntax.Module][]ir.Type{}, missing: map[string]bool{}, ports: ports, Watch: watch}
-	ports.begin()
-	in.loadConfig(set)
-	return in
 }

@@ -3,9 +3,11 @@
 // an operation of the function that is being built, so that functions are inlined
 // and loops unrolled.
 //
-//	Interp  one evaluation: the program, its config, what was made, bounds
-//	Frame   one running function or module body: where names are looked up and
-//	        mistakes are reported
+//	Interp  one evaluation: the program, what was made of it, bounds
+//	Config  the entries of the config, each evaluated when it is first read
+//	Model   the parameters and instances of the model
+//	Frame   one running function or module body: what its names are bound to
+//	Trace   the calls that led there, with which mistakes are reported
 //	Builder the entry function being built
 //
 // In: a program and overrides of its config. Out: values, and operations in the
@@ -16,5 +18,6 @@
 // Invariants: a mistake yields an unknown value that silences what follows from
 // it; evaluation takes bounded time and memory.
 // Built-in functions register with [Define]; package lang/builtin has them.
-// Imports internal/diag, internal/formula, ir, ir/op, lang/source, lang/syntax, lang/value, stdlib.
+// Imports internal/diag, internal/dtype, internal/formula, ir, ir/op, lang/source,
+// lang/syntax, lang/value.
 package eval

@@ -83,10 +83,7 @@ func (f *Frame) read(n syntax.Node, v value.Value) value.Value {
 	case p.Bad:
 		return value.Unknown{}
 	case p.Absent != nil:
-		e := source.ErrorAt("E0511", n, "there is no parameter `%s`: its condition is false", p.Path)
-		e.Note = []diag.Note{{Pos: p.Absent.At(), Msg: "the condition"}}
-		e.Hint = "read it under the same condition: `… if condition else …`"
-		f.Report(e)
+		f.Report(source.Conflict("E0511", n, p.Absent.At(), "the condition", "", "read it under the same condition: `… if condition else …`", "there is no parameter `%s`: its condition is false", p.Path))
 		return value.Unknown{}
 	case f.Interp.Builder == nil:
 		return f.Wants("E0219", n, "a value known at compile time", "", "`%s` is a parameter", p.Path)
@@ -96,7 +93,7 @@ func (f *Frame) read(n syntax.Node, v value.Value) value.Value {
 	if p.Adapter != nil {
 		return f.adapted(n, p.Param, value.Tensor{V: w})
 	}
-	if f.Interp.Products != nil && f.Interp.adaptersOf(p.Path) != nil {
+	if f.Interp.Lora.Products != nil && f.Interp.Lora.of(p.Path) != nil {
 		f.Interp.Builder.adaptable[w] = p.Param
 	}
 	return value.Tensor{V: w}

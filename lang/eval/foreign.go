@@ -44,7 +44,7 @@ func init() {
 		{"`nn.mse(x, y)`", []string{"mse", "mse_loss", "MSELoss"}},
 		{"`cast(x, dtype)`", []string{"astype", "to", "type", "convert"}},
 		{"axes have names, so that no product needs a transpose: `dot(x, w, over = axis)`", []string{"T", "mT", "t"}},
-		{"an axis is its size where a number is wanted, as in `sqrt(head)`; of a tensor it is `size(x, axis)`", []string{"shape", "ndim", "numel"}},
+		{"an axis name is its size where a number is expected, as in `sqrt(head)`; the size in a tensor is `size(x, axis)`", []string{"shape", "ndim", "numel"}},
 		{"members are called by their names alone: `attn(x)`", []string{"self", "this"}},
 	} {
 		for _, n := range x.names {
@@ -68,7 +68,7 @@ func instead(name string, known []string) string {
 		if m[3] == "" && len(m[4]) > 0 {
 			unit = strings.ToUpper(m[2]) + "B"
 		}
-		return "a space stands between a number and its unit: `" + m[1] + " " + unit + "`"
+		return "put a space between a number and its unit: `" + m[1] + " " + unit + "`"
 	}
 	return diag.DidYouMean(name, known)
 }

@@ -100,8 +100,6 @@ func (f *Frame) NoAxis(n syntax.Node, x value.Tensor, name string) value.Value {
 }
 
 func (f *Frame) NoAxisIn(n syntax.Node, t ir.Type, name string) value.Value {
-	e := source.ErrorAt("E0203", n, "unknown axis `%s`: the tensor is %s", name, t)
-	e.Want, e.Hint = diag.OneOf(t.Names()), diag.DidYouMean(name, t.Names())
-	f.ReportNamed(e, name)
+	f.ReportNamed(source.Wanted("E0203", n, diag.OneOf(t.Names()), diag.DidYouMean(name, t.Names()), "unknown axis `%s`: the tensor is %s", name, t), name)
 	return value.Unknown{}
 }

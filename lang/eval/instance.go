@@ -1,7 +1,7 @@
 package eval
 
 import (
-	"sort"
+	"slices"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -14,7 +14,7 @@ import (
 func (f *Frame) Instantiate(m value.ModuleRef, args []*syntax.Arg, site syntax.Node, path string) *value.Instance {
 	i := value.NewInstance(m, path)
 	g := f.Child(site, m.Decl.Name.Name, m.File, i)
-	if f.Interp.modules++; f.Interp.modules > source.MaxModules {
+	if f.Interp.work.modules++; f.Interp.work.modules > source.MaxModules {
 		f.Interp.stop(f, site, "more than %d modules", source.MaxModules)
 	}
 	if !f.Interp.enter(f, site, g) || !f.pathFits(site, path) {
@@ -40,7 +40,7 @@ func (f *Frame) Instantiate(m value.ModuleRef, args []*syntax.Arg, site syntax.N
 			g.watch(x.Name, i.Lets[x.Name.Name], nil)
 		}
 	}
-	f.Interp.note(i)
+	f.Interp.Model.Instances = append(f.Interp.Model.Instances, i)
 	return i
 }
 
@@ -78,13 +78,15 @@ func (g *Frame) repeated(x *syntax.Index, path string) value.Value {
 	list := make(value.Instances, 0, n)
 	gap, omits := g.Interp.gapOf(path, n)
 	for k := 0; k < n; k++ {
-		before := g.Interp.mark()
+		before := g.Interp.moment()
 		i := g.Instantiate(m, args, x.X, elementPath(path, k))
 		if i == nil {
 			return value.Unknown{}
 		}
 		if list = append(list, i); omits && k == gap.From-1 {
-			list = g.Interp.fill(list, path, gap, before)
+			work := g.Interp.Work().Since(before.work)
+			list = g.Interp.Model.fill(list, path, gap, before)
+			g.Interp.Omit(path, work, gap.To-gap.From)
 			k = gap.To - 1
 		}
 	}
@@ -112,7 +114,7 @@ func (g *Frame) moduleExpr(x syntax.Expr) (value.ModuleRef, []*syntax.Arg, bool)
 		}
 		return m, nil, false
 	case m.Decl.Kind != "module":
-		g.Wants("E0221", name, "a module", "", "%s as part of a module", m.What())
+		g.Wants("E0221", name, "a module", "", "%s cannot be part of a module", m.What())
 		return m, nil, false
 	}
 	return m, args, true
@@ -132,6 +134,6 @@ func (g *Frame) moduleNames() []string {
 			}
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }

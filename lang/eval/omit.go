@@ -87,7 +87,7 @@ type Work struct{ Steps, Ops, Sites, modules int }
 
 // Work is that until now.
 func (in *Interp) Work() Work {
-	w := Work{Steps: in.steps, modules: in.modules}
+	w := in.work
 	if fb := in.Builder; fb != nil {
 		w.Ops, w.Sites = fb.count(), fb.Sites
 	}
@@ -102,54 +102,22 @@ func (w Work) Since(o Work) Work {
 // Omit counts work that is omitted so many times as if it were done. The list at the
 // path is irregular if that goes beyond a bound: the mistake is found in its place.
 func (in *Interp) Omit(path string, w Work, times int) {
-	in.steps += w.Steps * times
-	in.modules += w.modules * times
+	in.work.Steps += w.Steps * times
+	in.work.modules += w.modules * times
 	if fb := in.Builder; fb != nil {
 		fb.omitted += w.Ops * times
 		fb.Sites += w.Sites * times
 	}
 	now := in.Work()
-	if now.Steps > source.MaxSteps || now.Ops > source.MaxOps || now.modules > source.MaxModules || len(in.Params) > source.MaxParams {
+	if now.Steps > source.MaxSteps || now.Ops > source.MaxOps || now.modules > source.MaxModules || len(in.Model.Params) > source.MaxParams {
 		in.Irregularly(path)
 	}
 }
 
-// mark is a moment in the making of a model.
-type mark struct {
-	params, absent, instances int
-	work                      Work
-}
-
-func (in *Interp) mark() mark {
-	return mark{len(in.Params), len(in.absent), len(in.Instances), in.Work()}
-}
-
-// fill adds the instances of a gap to the list, like its last one, which was begun
-// at m.
-func (in *Interp) fill(list value.Instances, path string, g Gap, m mark) value.Instances {
-	like := list[len(list)-1]
-	params, absent, instances := in.Params[m.params:], in.absent[m.absent:], in.Instances[m.instances:]
-	work := in.Work().Since(m.work)
-	moved := func(ps, to []*value.Param, at string) []*value.Param {
-		for _, p := range ps {
-			q := *p
-			q.Path, q.Like = at+p.Path[len(like.Path):], p
-			to = append(to, &q)
-		}
-		return to
-	}
-	for k := g.From; k < g.To; k++ {
-		at := elementPath(path, k)
-		in.Params, in.absent = moved(params, in.Params, at), moved(absent, in.absent, at)
-		for _, i := range instances {
-			j := *i
-			j.Path = at + i.Path[len(like.Path):]
-			in.note(&j)
-		}
-		list = append(list, in.Instances[len(in.Instances)-1]) // a module comes behind its parts
-	}
-	in.Omit(path, work, g.To-g.From)
-	return list
+// moment is that until now.
+func (in *Interp) moment() moment {
+	m := in.Model
+	return moment{len(m.Params), len(m.absent), len(m.Instances), in.Work()}
 }
 
 // round is what a loop did for one instance, and what it left.
@@ -177,9 +145,9 @@ func (f *Frame) regularly(s *syntax.For, v value.Instances, list string, g Gap) 
 			return
 		}
 		f.Vars[s.Var.Name] = v[k]
-		f.block(s.Body)
+		_, done := f.block(s.Body)
 		now := round{v[k], first, len(fb.Func.Ops), in.Work().Since(start), maps.Clone(f.Vars), maps.Clone(f.Sizes)}
-		if f.done || (k == g.From-1 || k == g.To) && !f.follows(now, before) {
+		if done || (k == g.From-1 || k == g.To) && !fb.follows(now, before) {
 			in.Irregularly(list)
 			return
 		}
@@ -195,12 +163,12 @@ func (f *Frame) regularly(s *syntax.For, v value.Instances, list string, g Gap) 
 
 // follows is whether b, of the instance after that of a, has left what a has left,
 // but for what is of their own.
-func (f *Frame) follows(b, a round) bool {
+func (fb *Builder) follows(b, a round) bool {
 	if b.last-b.first != a.last-a.first || !maps.Equal(a.sizes, b.sizes) || len(a.vars) != len(b.vars) {
 		return false
 	}
 	for name, v := range a.vars {
-		if w, ok := b.vars[name]; !ok || !f.alike(v, w, a, b) {
+		if w, ok := b.vars[name]; !ok || !fb.alike(v, w, a, b) {
 			return false
 		}
 	}
@@ -208,7 +176,7 @@ func (f *Frame) follows(b, a round) bool {
 }
 
 // alike is whether w is for b what v is for a.
-func (f *Frame) alike(v, w value.Value, a, b round) bool {
+func (fb *Builder) alike(v, w value.Value, a, b round) bool {
 	switch v := v.(type) {
 	case value.Number, value.Text, value.Truth, value.Word, value.DType, value.Namespace, value.ModuleRef:
 		return v == w
@@ -217,10 +185,10 @@ func (f *Frame) alike(v, w value.Value, a, b round) bool {
 		return ok && v.Number == w.Number && v.X.String() == w.X.String()
 	case value.Tensor:
 		w, ok := w.(value.Tensor)
-		return ok && (v.V == w.V || v.V.Type.Equal(w.V.Type) && f.ownTensor(v.V, w.V, a, b))
+		return ok && (v.V == w.V || v.V.Type.Equal(w.V.Type) && fb.ownTensor(v.V, w.V, a, b))
 	case value.Tuple:
 		w, ok := w.(value.Tuple)
-		return ok && slices.EqualFunc(v, w, func(x, y value.Value) bool { return f.alike(x, y, a, b) })
+		return ok && slices.EqualFunc(v, w, func(x, y value.Value) bool { return fb.alike(x, y, a, b) })
 	case *value.Instance:
 		w, ok := w.(*value.Instance)
 		return ok && ownInstance(v, w, a, b)
@@ -232,7 +200,7 @@ func (f *Frame) alike(v, w value.Value, a, b round) bool {
 		return ok && v.Decl == w.Decl && v.File == w.File && ownInstance(v.Inst, w.Inst, a, b)
 	case Primitive:
 		w, ok := w.(Primitive)
-		return ok && v.builtin == w.builtin && (v.recv == nil && w.recv == nil || v.recv != nil && w.recv != nil && f.alike(v.recv, w.recv, a, b))
+		return ok && v.builtin == w.builtin && (v.recv == nil && w.recv == nil || v.recv != nil && w.recv != nil && fb.alike(v.recv, w.recv, a, b))
 	case value.Shape:
 		w, ok := w.(value.Shape)
 		return ok && v.Equal(w.Type)
@@ -257,11 +225,10 @@ func ownPath(v, w string, a, b round) bool {
 
 // ownTensor is whether v and w are of the same operation of both rounds, or the same
 // parameter of both instances.
-func (f *Frame) ownTensor(v, w *ir.Value, a, b round) bool {
+func (fb *Builder) ownTensor(v, w *ir.Value, a, b round) bool {
 	if (v.Def == nil) != (w.Def == nil) {
 		return false
 	}
-	fb := f.Interp.Builder
 	if v.Def == nil {
 		x, y := "", ""
 		for p, have := range fb.Values {

@@ -18,7 +18,7 @@ func (g *Frame) declareParams(i *value.Instance, x *syntax.ParamDecl) {
 			for _, n := range x.Names {
 				p := &value.Param{Path: value.Join(i.Path, n.Name), Pos: n.At(), Node: n, Bad: !ok, Absent: x.When}
 				i.Params[n.Name] = p
-				g.Interp.absent = append(g.Interp.absent, p)
+				g.Interp.Model.absent = append(g.Interp.Model.absent, p)
 			}
 			return
 		}
@@ -45,7 +45,7 @@ func (g *Frame) declareParams(i *value.Instance, x *syntax.ParamDecl) {
 			p.Bad = true
 			continue
 		}
-		g.Interp.addParam(g, n, p)
+		g.addParam(n, p)
 		g.adapt(p)
 		g.watch(n, value.ParamRef{Param: p}, nil)
 	}
@@ -104,7 +104,7 @@ func Initializers() (out []Signature) {
 // Initial reads `~ normal(std = 0.02)`.
 func (g *Frame) Initial(n syntax.Node, x syntax.Expr) (ir.Term, bool) {
 	if x == nil {
-		g.Wants("E0220", n, "`~ zeros`, `~ normal(std = 0.02)` or the like", "", "nothing says how this starts")
+		g.Wants("E0220", n, "`~ zeros`, `~ normal(std = 0.02)` or the like", "", "the parameter has no initial values")
 		return ir.Term{}, false
 	}
 	name, args := x, []*syntax.Arg(nil)

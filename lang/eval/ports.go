@@ -90,21 +90,21 @@ func (p *Ports) guard(x *formula.Expr, holds bool) {
 }
 
 // checkPorts reports ports that are no entries of the config.
-func (in *Interp) checkPorts() {
-	if in.ports == nil {
+func (c *Config) checkPorts() {
+	if c.ports == nil {
 		return
 	}
-	for _, name := range in.ports.Names {
-		if names := in.ConfigNames(); in.configIndex[name] == nil {
-			in.Errs.Add(&diag.Error{Code: "E0214", Msg: "--port " + value.Clip(name) + ": the config has no entry `" + value.Clip(name) + "`",
+	for _, name := range c.ports.Names {
+		if names := c.Names(); c.index[name] == nil {
+			c.in.Errs.Add(&diag.Error{Code: "E0214", Msg: "--port " + value.Clip(name) + ": the config has no entry `" + value.Clip(name) + "`",
 				Want: diag.OneOf(names), Hint: diag.DidYouMean(name, names)})
 		}
 	}
 }
 
 // port makes an entry that is a number, and asked for, traced.
-func (in *Interp) port(f *Frame, e *entry, v value.Value) value.Value {
-	if !in.ports.open(e.name) {
+func (c *Config) port(e *entry, v value.Value) value.Value {
+	if !c.ports.open(e.name) {
 		return v
 	}
 	n, ok := value.NumberOf(v)
@@ -112,19 +112,19 @@ func (in *Interp) port(f *Frame, e *entry, v value.Value) value.Value {
 	case value.IsUnknown(v):
 		return v
 	case !ok:
-		in.ports.mark(e.name, "is "+v.What())
+		c.ports.mark(e.name, "is "+v.What())
 		return v
 	case math.IsInf(n.V, 0) || math.IsNaN(n.V):
-		in.ports.mark(e.name, "is not finite")
+		c.ports.mark(e.name, "is not finite")
 		return n
 	}
 	return value.Traced{Number: n, X: formula.Name(e.name)}
 }
 
 // Settings are the entries of the config that are ports, or computed of some.
-func (in *Interp) Settings() []Setting {
+func (c *Config) Settings() []Setting {
 	var out []Setting
-	for _, e := range in.config {
+	for _, e := range c.entries {
 		t, ok := e.val.(value.Traced)
 		if !ok {
 			continue
@@ -152,11 +152,8 @@ func (f *Frame) plain(n syntax.Node, v value.Value, why string) value.Value {
 	if !ok {
 		return v
 	}
-	for g := f; g.up != nil && g.file.Std; g = g.up {
-		n = g.site
-	}
 	for _, name := range t.X.Names() {
-		f.Interp.ports.mark(name, why+" "+n.At().String())
+		f.Interp.Config.ports.mark(name, why+" "+f.origin(n).At().String())
 	}
 	return t.Number
 }
@@ -199,7 +196,7 @@ func (f *Frame) holds(n syntax.Node, op string, r bool, args ...value.Value) val
 		one.V = 1
 	}
 	if t, ok := f.Formula(n, op, one, args...).(value.Traced); ok {
-		f.Interp.ports.guard(t.X, r)
+		f.Interp.Config.ports.guard(t.X, r)
 	}
 	return value.Truth(r)
 }

@@ -1,7 +1,8 @@
 package eval
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"ptc/lang/syntax"
@@ -108,14 +109,7 @@ func Signatures() []Signature {
 	return out
 }
 
-func builtinNames() []string {
-	var out []string
-	for n := range builtins {
-		out = append(out, n)
-	}
-	sort.Strings(out)
-	return out
-}
+func builtinNames() []string { return slices.Sorted(maps.Keys(builtins)) }
 
 // Primitive is a built-in function, with the receiver of `x.sum(…)`.
 type Primitive struct {

@@ -1,8 +1,8 @@
 package eval
 
 import (
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/internal/diag"
@@ -10,40 +10,37 @@ import (
 	"ptc/lang/source"
 	"ptc/lang/syntax"
 	"ptc/lang/value"
-	"ptc/stdlib"
 )
 
-// Lookup resolves a name; what is bound to nothing is a [value.Word].
-//
-// In a user's file: variables, members of the module, the file's declarations
-// and imports, the config, then std.math and std.schedule, then what is built
-// in. The standard library sees the config last, so that no entry of a user's
-// can change what it means.
+// Lookup resolves a name, at the places of package lang/source; what is bound to nothing
+// is a [value.Word].
 func (f *Frame) Lookup(id syntax.Node, name string) value.Value {
-	if v, ok := f.Vars[name]; ok {
-		return v
-	}
-	if f.inst != nil {
-		if v, ok := f.inst.Member(name); ok {
-			return v
-		}
-	}
-	if v, ok := own(f.file, name); ok {
-		return v
-	}
-	if v, ok := f.Interp.ConfigValue(name); ok && !f.file.Std {
-		return v
-	}
-	if v, ok := f.Interp.implicit(name); ok {
-		return v
-	}
-	if v, ok := f.builtinValue(id, name); ok {
-		return v
-	}
-	if v, ok := f.Interp.ConfigValue(name); ok {
+	if v, ok := f.lookup(f.file.Places(), id, name); ok {
 		return v
 	}
 	return value.Word{Name: name, At: id}
+}
+
+func (f *Frame) lookup(places []source.Place, id syntax.Node, name string) (value.Value, bool) {
+	return source.Lookup(places, func(p source.Place) (v value.Value, ok bool) {
+		switch p {
+		case source.Variables:
+			v, ok = f.Vars[name]
+		case source.Members:
+			if f.inst != nil {
+				v, ok = f.inst.Member(name)
+			}
+		case source.Top:
+			v, ok = own(f.file, name)
+		case source.Config:
+			v, ok = f.Interp.Config.Value(name)
+		case source.Implicit:
+			v, ok = own(f.Interp.Prog.Implies(name), name)
+		case source.Language:
+			v, ok = f.builtinValue(id, name)
+		}
+		return v, ok
+	})
 }
 
 // callable is lookup for the name of what is called: a number, a word or a
@@ -52,14 +49,8 @@ func (f *Frame) callable(id syntax.Node, name string) value.Value {
 	v := f.Lookup(id, name)
 	switch v.(type) {
 	case value.Number, value.Traced, value.Text, value.Truth, value.Tensor:
-		if w, ok := own(f.file, name); ok {
+		if w, ok := f.lookup(source.Callables, id, name); ok {
 			return w
-		}
-		if w, ok := f.Interp.implicit(name); ok {
-			return w
-		}
-		if b := builtins[name]; b != nil {
-			return Primitive{builtin: b}
 		}
 	}
 	return v
@@ -67,6 +58,9 @@ func (f *Frame) callable(id syntax.Node, name string) value.Value {
 
 // own is a top-level name of the file, not of its config.
 func own(g *source.File, name string) (value.Value, bool) {
+	if g == nil {
+		return nil, false
+	}
 	if d := g.Funcs[name]; d != nil {
 		return value.Function{Decl: d, File: g}, true
 	}
@@ -79,90 +73,53 @@ func own(g *source.File, name string) (value.Value, bool) {
 	return nil, false
 }
 
-// implicit is a name of the files that are imported everywhere.
-func (in *Interp) implicit(name string) (value.Value, bool) {
-	for _, s := range stdlib.Implicit {
-		if v, ok := own(in.StdFile(s), name); ok {
-			return v, true
-		}
-	}
-	return nil, false
-}
-
-// StdFile is a file of the standard library, which Load has read.
-func (in *Interp) StdFile(name string) *source.File {
-	for _, g := range in.Prog.Files {
-		if g.Std && g.Name == source.StdPrefix+name+".ptl" {
-			return g
-		}
-	}
-	return nil
-}
-
 // selectName is `import.name`.
 func (f *Frame) selectName(n value.Namespace, sel *syntax.Ident) value.Value {
-	if v, ok := own(n.File, sel.Name); ok {
-		if _, isImport := v.(value.Namespace); !isImport {
-			return v
-		}
-	}
-	if n.File.Std {
-		if v, ok := f.Interp.implicit(sel.Name); ok {
-			return v
-		}
+	if v, ok := own(f.Interp.Prog.Selected(n.File, sel.Name), sel.Name); ok {
+		return v
 	}
 	names := namesOf(n.File)
 	return f.Wants("E0201", sel, diag.OneOf(names), instead(sel.Name, names), "`%s` has no `%s`", n.File.Name, sel.Name)
 }
 
-// names lists what the file declares, sorted.
+// namesOf lists what the file declares, sorted.
 func namesOf(g *source.File) []string {
-	var out []string
-	for n := range g.Funcs {
-		out = append(out, n)
-	}
-	for n := range g.Modules {
-		out = append(out, n)
-	}
-	sort.Strings(out)
+	out := slices.AppendSeq(slices.Collect(maps.Keys(g.Funcs)), maps.Keys(g.Modules))
+	slices.Sort(out)
 	return out
 }
 
 // known lists every name that the frame sees, sorted, for suggestions.
 func (f *Frame) known() []string {
-	var out []string
-	for n := range f.Vars {
-		out = append(out, n)
-	}
+	out := slices.Collect(maps.Keys(f.Vars))
 	if f.inst != nil {
 		out = append(out, f.inst.Names()...)
 	}
 	out = append(out, namesOf(f.file)...)
-	for n := range f.file.Imports {
-		out = append(out, n)
+	out = slices.AppendSeq(out, maps.Keys(f.file.Imports))
+	out = append(out, f.Interp.Config.Names()...)
+	for _, g := range f.Interp.Prog.Implicit() {
+		out = append(out, namesOf(g)...)
 	}
-	for _, e := range f.Interp.config {
-		out = append(out, e.name)
-	}
-	for _, s := range stdlib.Implicit {
-		out = append(out, namesOf(f.Interp.StdFile(s))...)
-	}
-	for n := range builtins {
-		out = append(out, n)
-	}
-	sort.Strings(out)
+	out = slices.AppendSeq(out, maps.Keys(builtins))
+	slices.Sort(out)
 	return out
 }
 
 // Undefined reports a word that is used as a value.
 func (f *Frame) Undefined(w value.Word) value.Value {
 	if slices.Contains(source.Importable(), w.Name) { // one missing import is one mistake
-		if f.Interp.missing[w.Name] {
+		if f.errs.Said(w.Name) {
 			return value.Unknown{}
 		}
-		f.Interp.missing[w.Name] = true
 	}
 	return f.Wants("E0201", w.At, "", instead(w.Name, f.known()), "unknown name `%s`", w.Name)
+}
+
+// Defines is whether the language itself binds a name.
+func Defines(name string) bool {
+	_, dtype := ir.ParseDType(name)
+	return builtins[name] != nil || dtype || name == "training" || name == "step"
 }
 
 // builtinValue is a name that the language itself defines.
@@ -203,14 +160,14 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 	if s := f.Sizes[name]; s > 0 {
 		return s, true
 	}
-	if v, ok := f.Interp.ConfigValue(name); ok {
+	if v, ok := f.Interp.Config.Value(name); ok {
 		if value.IsUnknown(v) {
 			return 0, false
 		}
 		if c, ok := f.plain(n, v, shapes).(value.Number); ok && c.Whole {
 			return f.Size(n, c, name)
 		}
-		f.Interp.noSize(name, v)
+		f.Interp.Config.noSize(name, v)
 		return 0, false
 	}
 	for _, v := range f.Vars {
@@ -219,33 +176,31 @@ func (f *Frame) axisSize(n syntax.Node, name string) (int, bool) {
 		}
 	}
 	var names []string
-	for _, e := range f.Interp.config {
+	for _, e := range f.Interp.Config.entries {
 		if _, ok := value.NumberOf(e.val); ok {
 			names = append(names, e.name)
 		}
 	}
-	for a := range f.Sizes {
-		names = append(names, a)
-	}
-	sort.Strings(names)
+	names = slices.AppendSeq(names, maps.Keys(f.Sizes))
+	slices.Sort(names)
 	f.Wants("E0204", n, "a config entry `"+name+"`, or its size here: `["+name+" = …]`", diag.DidYouMean(name, names), "axis `%s` has no size", name)
 	return 0, false
 }
 
 // noSize reports a config entry that is the size of an axis and cannot be: where
 // it stands, once, however many types have the axis.
-func (in *Interp) noSize(name string, v value.Value) {
-	e := in.configIndex[name]
+func (c *Config) noSize(name string, v value.Value) {
+	e := c.index[name]
 	what := v.What()
-	if c, ok := value.NumberOf(v); ok {
-		what = value.FormatNumber(c)
+	if n, ok := value.NumberOf(v); ok {
+		what = value.FormatNumber(n)
 	}
 	x := source.ErrorAt("E0216", e.node.Value, "the size of axis `%s` is %s", name, what)
 	x.Want = "a whole number from 1 to 2147483647"
 	if e.set != nil {
 		x.Pos, x.Len, x.Msg = diag.Pos{}, 0, "--set "+name+": "+x.Msg
 	}
-	in.Errs.Add(x)
+	c.in.Errs.Add(x)
 }
 
 // Size checks a number that is to be the size of an axis.

@@ -5,37 +5,39 @@ import (
 	"ptc/lang/value"
 )
 
-// block runs statements until one returns. Variables belong to the function,
-// not to the block.
-func (f *Frame) block(b *syntax.Block) {
+// block runs statements until one returns, and gives what that returned. Variables belong
+// to the function, not to the block.
+func (f *Frame) block(b *syntax.Block) (result value.Value, done bool) {
 	for _, s := range b.Stmts {
-		if f.done || f.Interp.Stopped {
-			return
+		if f.Interp.Stopped {
+			return nil, false
 		}
-		f.stmt(s)
+		if result, done = f.stmt(s); done {
+			return result, true
+		}
 	}
+	return nil, false
 }
 
-func (f *Frame) stmt(s syntax.Stmt) {
+func (f *Frame) stmt(s syntax.Stmt) (result value.Value, done bool) {
 	switch s := s.(type) {
 	case *syntax.Assign:
 		f.assign(s)
 	case *syntax.Return:
-		f.done = true
 		if len(s.Values) == 1 {
-			f.result = f.Symbolic(s.Values[0])
-			return
+			return f.Symbolic(s.Values[0]), true
 		}
 		var t value.Tuple
 		for _, x := range s.Values {
 			t = append(t, f.Expr(x))
 		}
-		f.result = t
+		return t, true
 	case *syntax.For:
-		f.loop(s)
+		return f.loop(s)
 	case *syntax.If:
-		f.branch(s)
+		return f.branch(s)
 	}
+	return nil, false
 }
 
 // assign gives a value to one name, or the values of a tuple to several. A type
@@ -83,13 +85,13 @@ func (f *Frame) set(name *syntax.Ident, v value.Value) {
 }
 
 // loop unrolls over a repeated module or a tuple.
-func (f *Frame) loop(s *syntax.For) {
+func (f *Frame) loop(s *syntax.For) (result value.Value, done bool) {
 	var items []value.Value
 	switch v := f.Expr(s.Over).(type) {
 	case value.Instances:
 		if list, g, omitted := f.Interp.gap(v); omitted {
 			f.regularly(s, v, list, g)
-			return
+			return nil, false
 		}
 		for _, i := range v {
 			items = append(items, i)
@@ -97,50 +99,50 @@ func (f *Frame) loop(s *syntax.For) {
 	case value.Tuple:
 		items = v
 	case value.Unknown:
-		return
+		return nil, false
 	case value.Word:
 		f.Undefined(v)
-		return
+		return nil, false
 	default:
-		f.Wants("E0209", s.Over, "a repeated module, such as `blocks : Block[layers]`, or a list", "", "a loop over %s", v.What())
-		return
+		f.Wants("E0209", s.Over, "a repeated module, such as `blocks : Block[layers]`, or a list", "", "cannot loop over %s", v.What())
+		return nil, false
 	}
 	for _, i := range items {
-		if f.done || !f.Interp.tick(f, s.Over) {
-			return
+		if !f.Interp.tick(f, s.Over) {
+			return nil, false
 		}
 		f.set(s.Var, i)
-		f.block(s.Body)
+		if result, done = f.block(s.Body); done {
+			return result, true
+		}
 	}
+	return nil, false
 }
 
-func (f *Frame) branch(s *syntax.If) {
+func (f *Frame) branch(s *syntax.If) (result value.Value, done bool) {
 	c, ok := f.condition(s.Cond)
 	if !ok {
-		f.poison(s)
-		return
+		return f.poison(s)
 	}
 	if c {
-		f.block(s.Then)
-		return
+		return f.block(s.Then)
 	}
 	for _, e := range s.Else {
 		c := true
 		if e.Cond != nil {
 			if c, ok = f.condition(e.Cond); !ok {
-				f.poison(s)
-				return
+				return f.poison(s)
 			}
 		}
 		if c {
-			f.block(e.Body)
-			return
+			return f.block(e.Body)
 		}
 	}
+	return nil, false
 }
 
-// poison makes unknown what the branches of an undecided `if` would assign.
-func (f *Frame) poison(s *syntax.If) {
+// poison makes unknown what the branches of an undecided `if` would assign or return.
+func (f *Frame) poison(s *syntax.If) (result value.Value, done bool) {
 	syntax.Inspect(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Assign:
@@ -148,8 +150,9 @@ func (f *Frame) poison(s *syntax.If) {
 				f.Vars[id.Name] = value.Unknown{}
 			}
 		case *syntax.Return:
-			f.done, f.result = true, value.Unknown{}
+			result, done = value.Unknown{}, true
 		}
 		return true
 	})
+	return result, done
 }

@@ -57,7 +57,7 @@ func (d *dims) read(out *Piece) bool {
 		case d.fixed[a.Name]:
 		case split[a.Name]:
 			if n%2 != 0 {
-				d.l.Wants("E0713", d.x.Dims, "an axis of an even size", "", "axis `%s` has %d elements, which makes no pairs", a.Name, n)
+				d.l.Wants("E0713", d.x.Dims, "an axis of an even size", "", "axis `%s` has %d elements, an odd number", a.Name, n)
 				return false
 			}
 			k := int64(len(d.view))

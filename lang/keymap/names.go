@@ -84,12 +84,12 @@ func Lower(in *eval.Interp, home *source.File) []Map {
 			continue
 		}
 		l := &lowerer{Frame: in.NewFrame(home), block: n, out: &Map{Family: n.Family.Name},
-			params: map[string]*value.Param{}, absent: map[string]*value.Param{}, order: own(in.Params),
+			params: map[string]*value.Param{}, absent: map[string]*value.Param{}, order: own(in.Model.Params),
 			rows: map[string]syntax.Node{}, used: map[string][]held{}}
 		for _, p := range l.order {
 			l.params[p.Path] = p
 		}
-		for _, p := range in.Absent() {
+		for _, p := range in.Model.Absent() {
 			l.absent[p.Path] = p
 		}
 		l.lower()
@@ -124,7 +124,7 @@ func (l *lowerer) lower() {
 		}
 	}
 	if l.out.Architecture == "" {
-		l.Wants("E0710", l.block.Family, "`architecture = \"LlamaForCausalLM\"` or the like", "", "`names %s` does not say what the model is called there", l.block.Family.Name)
+		l.Wants("E0710", l.block.Family, "`architecture = \"LlamaForCausalLM\"` or the like", "", "`names %s` does not name the architecture of the model", l.block.Family.Name)
 	}
 	for _, x := range l.block.Items {
 		if r, ok := x.(*syntax.TensorRow); ok {
@@ -154,7 +154,7 @@ func (l *lowerer) entry(x *syntax.Entry) {
 		l.out.Prefix = l.text(x)
 	case "plus_one":
 		if l.out.PlusOne = l.text(x); l.out.Format != "gguf" {
-			l.Wants("E0710", x.Key, "`format = gguf` before it", "", "elements that are 1 more are those of files of GGUF alone")
+			l.Wants("E0710", x.Key, "`format = gguf` before it", "", "only GGUF files have elements that are 1 more")
 		}
 	default:
 		known := []string{"architecture", "format", "plus_one", "prefix", "refuse"}
@@ -178,10 +178,8 @@ func (l *lowerer) complete() {
 	}
 	for _, p := range l.order {
 		if len(l.used[p.Path]) == 0 {
-			e := source.ErrorAt("E0715", l.block.Family, "`names %s` has no row for the parameter `%s`", l.block.Family.Name, p.Path)
-			e.Want = "`\"name there\" = " + value.Starred(p.Path) + "`, with an open number, `{i}`, for each `*`"
-			e.Note = []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
-			l.Interp.Errs.Add(e)
+			l.Interp.Errs.Add(source.Conflict("E0715", l.block.Family, p.Pos, "the parameter", "`\"name there\" = "+value.Starred(p.Path)+"`, with an open number, `{i}`, for each `*`", "",
+				"`names %s` has no row for the parameter `%s`", l.block.Family.Name, p.Path))
 			return // one is enough to find the others
 		}
 		l.covered(p)
@@ -198,9 +196,7 @@ func (l *lowerer) covered(p *value.Param) {
 			n *= e
 		}
 		if total += n; total > int64(p.Type.Elems()) {
-			e := source.ErrorAt("E0716", h.at, "the parameter `%s` is in two rows", p.Path)
-			e.Note = []diag.Note{{Pos: pieces[0].at.At(), Msg: "the other one"}}
-			l.Interp.Errs.Add(e)
+			l.Interp.Errs.Add(source.Conflict("E0716", h.at, pieces[0].at.At(), "the other one", "", "", "the parameter `%s` is in two rows", p.Path))
 			return
 		}
 	}

@@ -86,13 +86,13 @@ func (l *lowerer) shared(r *syntax.TensorRow) bool {
 		}
 		for _, v := range have {
 			if !slices.Contains(names, v) {
-				l.Wants("E0711", p, "`{"+v+"}` in the name as well", "", "the number `%s` is open in the path, and not in the name %q", v, string(r.Tensor))
+				l.Wants("E0711", p, "`{"+v+"}` in the name as well", "", "the path has the open number `%s`, and the name %q does not", v, string(r.Tensor))
 				return false
 			}
 		}
 		for _, v := range names {
 			if !slices.Contains(have, v) {
-				l.Wants("E0711", p, "`{"+v+"}` in the path, or `[axis = "+v+"]`", "", "the number `%s` is open in the name %q, and not in the path", v, string(r.Tensor))
+				l.Wants("E0711", p, "`{"+v+"}` in the path, or `[axis = "+v+"]`", "", "the open number `%s` is in the name %q, but not in the path", v, string(r.Tensor))
 				return false
 			}
 		}
@@ -196,9 +196,7 @@ func (l *lowerer) tensors(r *syntax.TensorRow, first *syntax.Piece, at map[strin
 	}
 	t := Tensor{Name: fill(string(r.Tensor), at), Over: over}
 	if old := l.rows[t.Name]; old != nil {
-		e := source.ErrorAt("E0714", r, "the tensor %q is in two rows", t.Name)
-		e.Note = []diag.Note{{Pos: old.At(), Msg: "the other one"}}
-		l.Interp.Errs.Add(e)
+		l.Interp.Errs.Add(source.Conflict("E0714", r, old.At(), "the other one", "", "", "the tensor %q is in two rows", t.Name))
 		return
 	}
 	l.rows[t.Name] = r
@@ -213,7 +211,7 @@ func (l *lowerer) tensors(r *syntax.TensorRow, first *syntax.Piece, at map[strin
 			return
 		}
 		if len(t.Pieces) > 0 && !fits(t.Pieces[0].Shape, piece.Shape, over) {
-			l.Wants("E0717", x, "sizes that differ along dimension "+strconv.Itoa(over)+" alone", "", "a piece of shape %v behind one of %v", piece.Shape, t.Pieces[0].Shape)
+			l.Wants("E0717", x, "sizes that differ only along dimension "+strconv.Itoa(over), "", "a piece of shape %v cannot follow one of shape %v", piece.Shape, t.Pieces[0].Shape)
 			return
 		}
 		if over >= len(piece.Shape) && (over > 0 || len(r.Concat) > 0) {

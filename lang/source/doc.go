@@ -5,8 +5,9 @@
 // [Library] for those of the standard library. Out: a [Program], or the mistakes
 // that show without evaluating anything: imports, names declared twice, members
 // in the wrong place.
-// Here are also what every later room needs: the bounds of a program (limits.go)
-// and the [Reporter], which takes each diagnostic once.
+// Here is also what every later package needs: where names are looked up (scope.go), for
+// evaluation and for editors; the bounds of a program (limits.go); and the [Reporter],
+// which takes each diagnostic once.
 //
 // Invariant: no file is read twice, and imports have no cycle.
 // Imports internal/diag, lang/syntax, stdlib.

@@ -37,18 +37,14 @@ func (ld *loader) follow(f *File, d *syntax.Import) *File {
 	if len(d.Parts) > 0 && d.Parts[0].Name == "std" {
 		name, ok := libraryName(d)
 		if !ok {
-			e := ErrorAt("E0212", d, "`%s` names no file of the standard library", d.Path())
-			e.Want = stdNames()
-			ld.errs.Add(e)
+			ld.errs.Add(Wanted("E0212", d, stdNames(), "", "`%s` names no file of the standard library", d.Path()))
 			return nil
 		}
 		return ld.std(name, d)
 	}
 	p := importPath(d)
 	if path.IsAbs(p) {
-		e := ErrorAt("E0212", d, "`%s` is the path of a file on one machine", p)
-		e.Want = "a path relative to this file"
-		ld.errs.Add(e)
+		ld.errs.Add(Wanted("E0212", d, "a path relative to this file", "", "`%s` is an absolute path, which exists on one machine only", p))
 		return nil
 	}
 	p = path.Join(path.Dir(f.Name), p)
@@ -90,9 +86,8 @@ func (ld *loader) user(p string, d *syntax.Import) *File {
 	}
 	src, err := ld.read(p)
 	if errors.Is(err, ErrOutside) {
-		e := ErrorAt("E0230", d, "`%s` is outside the folder that imports may come from", importPath(d))
-		e.Want = "a file below the main file's folder, or below the folder that --imports-below names"
-		ld.errs.Add(e)
+		ld.errs.Add(Wanted("E0230", d, "a file below the main file's folder, or below the folder that --imports-below names", "",
+			"`%s` is outside the folder for imports", importPath(d)))
 		return nil
 	}
 	if err != nil {

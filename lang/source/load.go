@@ -223,34 +223,22 @@ func (ld *loader) checkMembers(m *syntax.Module) {
 		}
 		first[id.Name] = id
 	}
-	for _, p := range m.Params {
-		enter(p.Name)
+	for id := range m.Declared() {
+		enter(id)
 	}
 	for _, x := range m.Members {
 		switch x := x.(type) {
 		case *syntax.ParamDecl:
 			if (x.Kind == "state") != (m.Kind == "optimizer") {
-				e := ErrorAt("E0221", x, "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name)
-				e.Want = "`param` in a module or model, `state` in an optimizer"
-				ld.errs.Add(e)
+				ld.errs.Add(Wanted("E0221", x, "`param` in a module or model, `state` in an optimizer", "", "`%s` does not belong in `%s %s`", x.Kind, m.Kind, m.Name.Name))
 			}
 			if x.Kind == "state" {
 				ld.checkState(x)
-			}
-			for _, n := range x.Names {
-				enter(n)
 			}
 		case *syntax.SubModule:
 			if m.Kind == "optimizer" {
 				ld.errs.Add(ErrorAt("E0221", x, "a module inside an optimizer"))
 			}
-			for _, n := range x.Names {
-				enter(n)
-			}
-		case *syntax.Let:
-			enter(x.Name)
-		case *syntax.Fn:
-			enter(x.Name)
 		}
 	}
 }
@@ -261,8 +249,6 @@ func (ld *loader) checkState(x *syntax.ParamDecl) {
 		ld.errs.Add(ErrorAt("E0221", x.Decay, "`%s` of a state: only a parameter decays", x.Decay.Name))
 	}
 	if x.When != nil {
-		e := ErrorAt("E0221", x.When, "a state with a condition")
-		e.Hint = "a state that an update neither reads nor sets takes no memory"
-		ld.errs.Add(e)
+		ld.errs.Add(Wanted("E0221", x.When, "", "a state that an update neither reads nor sets takes no memory", "a state with a condition"))
 	}
 }

@@ -1,5 +1,7 @@
 package syntax
 
+import "iter"
+
 // File is one source file: its declarations in source order.
 type File struct {
 	Span
@@ -17,7 +19,8 @@ type Decl interface {
 // Member is a part of a [Module]: [ParamDecl], [SubModule], [Let] or [Fn].
 type Member interface {
 	Node
-	member()
+	// Declares are the names that it declares.
+	Declares() []*Ident
 }
 
 // Ident is a name with its place.
@@ -180,10 +183,46 @@ func (*Train) decl()  {}
 func (*Layout) decl() {}
 func (*Sweep) decl()  {}
 
-func (*ParamDecl) member() {}
-func (*SubModule) member() {}
-func (*Let) member()       {}
-func (*Fn) member()        {}
+// Declares are the parameters, or states.
+func (d *ParamDecl) Declares() []*Ident { return d.Names }
+
+// Declares are the sub-modules.
+func (d *SubModule) Declares() []*Ident { return d.Names }
+
+// Declares is the constant.
+func (d *Let) Declares() []*Ident { return []*Ident{d.Name} }
+
+// Declares is the function.
+func (d *Fn) Declares() []*Ident { return []*Ident{d.Name} }
+
+// Declared goes through the names that the module declares, with the [Param] or [Member]
+// that each is of.
+func (m *Module) Declared() iter.Seq2[*Ident, Node] {
+	return func(yield func(*Ident, Node) bool) {
+		for _, p := range m.Params {
+			if !yield(p.Name, p) {
+				return
+			}
+		}
+		for _, x := range m.Members {
+			for _, id := range x.Declares() {
+				if !yield(id, x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Fn is the module's function of a name, or nil.
+func (m *Module) Fn(name string) *Fn {
+	for _, x := range m.Members {
+		if f, ok := x.(*Fn); ok && f.Name.Name == name {
+			return f
+		}
+	}
+	return nil
+}
 
 // Path is the dotted name that an import names, or the quoted path.
 func (i *Import) Path() string {

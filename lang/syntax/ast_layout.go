@@ -2,97 +2,32 @@ package syntax
 
 import "strings"
 
-// Directive is one line of a [Layout]: [Mesh], [Shard], [Replicate],
-// [Pipeline], [Zero], [Recompute], [Precision], [Offload], [Forbid], [Device],
-// [Overlap], or an [Entry] for a plain option.
+// Directive is one line of a [Layout]. Package lang/directive has a type for each, with its
+// grammar, and registers it here; an [Entry] is an option of the layout, `word = value`.
 type Directive interface {
 	Node
-	directive()
+	// Names are the axes of tensors and of the mesh that it names.
+	Names() (axes, mesh []*Ident)
 }
 
-// Mesh is `mesh dp = 2, tp = 4`.
-type Mesh struct {
-	Span
-	Axes []*Entry `parser:"'mesh' @@ ( ',' @@ )*"`
+// A lister is a directive that is a list of entries with commas.
+type lister interface {
+	Directive
+	List() []*Entry
 }
 
-// Shard is `shard axis, … over mesh_axis`; `of path` limits it to the
-// parameters that the path selects, `between Block` to the values between
-// instances of these modules, and `over (a, b)` names several mesh axes, the
-// first one outermost.
-type Shard struct {
-	Span
-	Axes    []*Ident `parser:"'shard' @@ ( ',' @@ )*"`
-	Of      []*Path  `parser:"( 'of' @@ ( ',' @@ )* )?"`
-	Over    []*Ident `parser:"'over' ( '(' @@ ( ',' @@ )* ')' | @@ )"`
-	Between []*Path  `parser:"( 'between' @@ ( ',' @@ )* )?"`
-	Options *Options `parser:"@@?"`
-}
-
-// Replicate is `replicate wte`; `over` limits it to some mesh axes.
-type Replicate struct {
-	Span
-	What []*Path  `parser:"'replicate' @@ ( ',' @@ )*"`
-	Over []*Ident `parser:"( 'over' ( '(' @@ ( ',' @@ )* ')' | @@ ) )?"`
-}
-
-// Pipeline is `pipeline blocks over pp { options }`.
-type Pipeline struct {
-	Span
-	What    *Path    `parser:"'pipeline' @@"`
-	Over    *Ident   `parser:"'over' @@"`
-	Options *Options `parser:"@@?"`
-}
-
-// Zero is `zero 1 over dp`: which stage of state partitioning.
-type Zero struct {
-	Span
-	Stage   Expr     `parser:"'zero' @@"`
-	Over    []*Ident `parser:"'over' ( '(' @@ ( ',' @@ )* ')' | @@ )"`
-	Options *Options `parser:"@@?"`
-}
-
-// Recompute is `recompute Block { keep = [attn] }`; What may be `auto`.
-type Recompute struct {
-	Span
-	What    []*Path  `parser:"'recompute' @@ ( ',' @@ )*"`
-	Options *Options `parser:"@@?"`
-}
-
-// Precision is `precision { compute = bf16 … }`.
-type Precision struct {
-	Span
-	Options *Options `parser:"'precision' @@"`
-}
-
-// Offload is `offload optimizer to host`; `of path` limits it to the modules
-// that the path selects.
-type Offload struct {
-	Span
-	What    []*Path  `parser:"'offload' @@ ( ',' @@ )*"`
-	Of      []*Path  `parser:"( 'of' @@ ( ',' @@ )* )?"`
-	To      *Ident   `parser:"'to' @@"`
-	Options *Options `parser:"@@?"`
-}
-
-// Forbid is `forbid all_gather on wte`; without `on`, everywhere.
-type Forbid struct {
-	Span
-	What []*Ident `parser:"'forbid' @@ ( ',' @@ )*"`
-	On   []*Path  `parser:"( 'on' @@ ( ',' @@ )* )?"`
-}
-
-// Device is `device memory = 80 GiB`; several entries are separated by commas.
-type Device struct {
-	Span
-	Entries []*Entry `parser:"'device' @@ ( ',' @@ )*"`
-}
-
-// Overlap is `overlap all_gather, reduce_scatter { options }`, or `overlap none`.
-type Overlap struct {
-	Span
-	What    []*Ident `parser:"'overlap' @@ ( ',' @@ )*"`
-	Options *Options `parser:"@@?"`
+// RegisterDirective adds a directive to the grammar: its word, and a node whose tags are
+// its syntax; nil for an option of the layout. Messages name the words in the order in
+// which they are added. It is for init functions: the grammar is built when the first text is parsed.
+func RegisterDirective(word string, node Directive) {
+	if node == nil {
+		optionWords = append(optionWords, word)
+		return
+	}
+	directives, directiveWords = append(directives, node), append(directiveWords, word)
+	placeDirective.words = directiveWords
+	placeDirective.what = "a directive (`" + strings.Join(directiveWords, "`, `") + "`, or `option = value`)"
+	productions["Directive"] = placeDirective.what
 }
 
 // Options is the block of a directive.
@@ -111,15 +46,5 @@ type Path struct {
 // String is the path as written, without spaces.
 func (p *Path) String() string { return strings.Join(p.Parts, ".") }
 
-func (*Mesh) directive()      {}
-func (*Shard) directive()     {}
-func (*Replicate) directive() {}
-func (*Pipeline) directive()  {}
-func (*Zero) directive()      {}
-func (*Recompute) directive() {}
-func (*Precision) directive() {}
-func (*Offload) directive()   {}
-func (*Forbid) directive()    {}
-func (*Device) directive()    {}
-func (*Overlap) directive()   {}
-func (*Entry) directive()     {}
+// Names are none: the value of an option is a number.
+func (*Entry) Names() (axes, mesh []*Ident) { return nil, nil }

@@ -9,8 +9,8 @@
 //
 // The token stream is cut into declarations before any of them is parsed, so
 // that one broken declaration does not hide the errors of another.
-// Declarations, members, statements and directives are the struct tags of the
-// tree (ast*.go); expressions and types are parsed by precedence climbing
+// Declarations, members and statements are the struct tags of the tree (ast*.go), and
+// directives those of package lang/directive, which registers them; expressions and types are parsed by precedence climbing
 // (expr.go, type.go).
 //
 // Invariant: nothing of names, shapes or devices is known here. A File that

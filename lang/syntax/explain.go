@@ -96,7 +96,7 @@ var (
 	placeStmt      = place{"a statement (`name = …`, `return`, `for`, `if`)", stmtWords, "="}
 	placeEntry     = place{"an entry `name = value`", nil, "="}
 	placeNames     = place{"a row (`\"tensor\" = parameter`, `skip \"tensor\"`, `config { … }`, or `option = value`)", []string{"skip", "config"}, "="}
-	placeDirective = place{"a directive (`" + strings.Join(directiveWords, "`, `") + "`, or `option = value`)", directiveWords, "="}
+	placeDirective = place{named: "="} // [RegisterDirective] adds the words
 )
 
 // placeOf tells what may stand at token i of a declaration: its first word and

@@ -106,10 +106,12 @@ const (
 func (p *formatter) learn(n Node) bool {
 	at := n.Extent().Pos.Offset
 	switch n := n.(type) {
-	case *Mesh:
-		return p.learnList(at, n.Axes)
-	case *Device:
-		return p.learnList(at, n.Entries)
+	case lister: // its entries begin nothing
+		p.starts[at] = kindPlain
+		for _, e := range n.List() {
+			Inspect(e.Value, p.learn)
+		}
+		return false
 	case *Entry, *TensorRow, *KeyRow, *Selected, *SweepAxis:
 		p.starts[at] = kindEntry
 	case *ParamDecl:
@@ -128,16 +130,6 @@ func (p *formatter) learn(n Node) bool {
 		p.unary[at] = n.Op == "-"
 	}
 	return true
-}
-
-// learnList learns a directive whose entries are a list with commas: they begin
-// nothing.
-func (p *formatter) learnList(at int, entries []*Entry) bool {
-	p.starts[at] = kindPlain
-	for _, e := range entries {
-		Inspect(e.Value, p.learn)
-	}
-	return false
 }
 
 func (p *formatter) top() level {

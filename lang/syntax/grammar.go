@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/alecthomas/participle/v2"
@@ -15,6 +16,9 @@ type declaration struct {
 // LL(1): with a lookahead of 0 a branch that has taken one token is the right
 // one, so the first error met is the true one.
 var grammar = sync.OnceValue(func() *participle.Parser[declaration] {
+	if len(directives) == 0 {
+		panic("lang/syntax: a grammar without directives: import ptc/lang/directive")
+	}
 	return participle.MustBuild[declaration](
 		participle.Lexer(definition{}),
 		participle.Elide("Space", "Comment"),
@@ -24,18 +28,21 @@ var grammar = sync.OnceValue(func() *participle.Parser[declaration] {
 		participle.Union[Decl](&Import{}, &Config{}, &Module{}, &Fn{}, &Train{}, &Layout{}, &Names{}, &Sweep{}),
 		participle.Union[Member](&ParamDecl{}, &Let{}, &Fn{}, &SubModule{}),
 		participle.Union[Stmt](&Return{}, &For{}, &If{}, &Assign{}),
-		participle.Union[Directive](&Mesh{}, &Shard{}, &Replicate{}, &Pipeline{}, &Zero{}, &Recompute{},
-			&Precision{}, &Offload{}, &Forbid{}, &Device{}, &Overlap{}, &Entry{}),
+		participle.Union(append(slices.Clone(directives), Directive(&Entry{}))...),
 		participle.Union[NamesItem](&TensorRow{}, &SkipRow{}, &KeyRows{}, &Entry{}),
 	)
 })
 
 // The words that begin something, for messages and their suggestions.
 var (
-	declWords      = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout", "names", "sweep"}
-	memberWords    = []string{"param", "state", "let", "fn"}
-	stmtWords      = []string{"return", "for", "if"}
-	directiveWords = []string{"mesh", "shard", "replicate", "pipeline", "zero", "recompute", "precision",
-		"offload", "forbid", "device", "overlap"}
-	optionWords = []string{"accumulate", "bucket", "two_level"} // plain entries of a layout
+	declWords   = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout", "names", "sweep"}
+	memberWords = []string{"param", "state", "let", "fn"}
+	stmtWords   = []string{"return", "for", "if"}
+)
+
+// Those of a layout, which [RegisterDirective] fills.
+var (
+	directives     []Directive
+	directiveWords []string
+	optionWords    []string // plain entries
 )

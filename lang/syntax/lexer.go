@@ -279,7 +279,7 @@ func (s *scanner) quoted(size int) {
 		_, last := utf8.DecodeRuneInString(line[size+end:])
 		n = size + end + last
 	}
-	s.errorf("E0106", n, "", "write `\"`", "a string stands in double quotes")
+	s.errorf("E0106", n, "", "write `\"`", "strings need double quotes")
 	s.skip(n)
 }
 

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"reflect"
 	"strings"
 
 	"ptc/internal/diag"
@@ -149,40 +150,21 @@ func attachDocs(f *File, toks []lexer.Token) {
 	})
 }
 
+// Doc is the comment above a declaration, member or entry; empty where there is none.
+func Doc(n Node) string {
+	if n == nil {
+		return ""
+	}
+	if doc := docField(n); doc != nil {
+		return *doc
+	}
+	return ""
+}
+
+// docField is the field Doc of a node, or nil.
 func docField(n Node) *string {
-	switch n := n.(type) {
-	case *Import:
-		return &n.Doc
-	case *Config:
-		return &n.Doc
-	case *Entry:
-		return &n.Doc
-	case *Module:
-		return &n.Doc
-	case *ParamDecl:
-		return &n.Doc
-	case *SubModule:
-		return &n.Doc
-	case *Let:
-		return &n.Doc
-	case *Fn:
-		return &n.Doc
-	case *Train:
-		return &n.Doc
-	case *Layout:
-		return &n.Doc
-	case *Sweep:
-		return &n.Doc
-	case *Names:
-		return &n.Doc
-	case *TensorRow:
-		return &n.Doc
-	case *SkipRow:
-		return &n.Doc
-	case *KeyRows:
-		return &n.Doc
-	case *KeyRow:
-		return &n.Doc
+	if f := reflect.ValueOf(n).Elem().FieldByName("Doc"); f.IsValid() {
+		return f.Addr().Interface().(*string)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ var productions = map[string]string{
 	"NamesItem": placeNames.what, "Piece": "the path of a parameter", "OpenPath": "the path of a parameter", "PathPart": "a name, a number or `{i}`",
 	"Place": "`axis = variable`", "KeyRow": placeEntry.what, "DottedKey": "a key",
 	"Param": "a parameter", "Entry": "`name = value`", "Lora": "`lora { … }`", "Metrics": "`metrics { … }`", "Stop": "`stop { … }`", "Selected": "`on = path`", "SweepAxis": "`name = [values]`", "Else": "`else`",
-	"Decl": placeFile.what, "Member": placeMember.what, "Stmt": placeStmt.what, "Directive": placeDirective.what,
+	"Decl": placeFile.what, "Member": placeMember.what, "Stmt": placeStmt.what,
 }
 
 // wanted is what may stand in place of the unexpected token, in words: the

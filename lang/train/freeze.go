@@ -17,7 +17,7 @@ import (
 // gradient, no state and no result.
 func (l *Lowerer) trained(f *eval.Frame, fb *eval.Builder, t *Block) []*value.Param {
 	var out []*value.Param
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if !fb.Reads(p) {
 			continue
 		}
@@ -100,7 +100,7 @@ func (l *Lowerer) warnUnreached(fb *eval.Builder, loss *ir.Value, trained []*val
 // model, else with their numbers, `blocks.{0,2..5}.w`.
 func (l *Lowerer) briefly(paths []string) (out []string) {
 	all, numbers := map[string]int{}, map[string][]int{}
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		s, _ := shapeOf(p.Path)
 		all[s]++
 	}

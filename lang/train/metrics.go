@@ -3,7 +3,6 @@ package train
 import (
 	"slices"
 
-	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang/eval"
 	"ptc/lang/source"
@@ -61,11 +60,10 @@ func (l *Lowerer) metric(f *eval.Frame, e *syntax.Entry, read map[*value.Param]b
 		f.Wants("E0514", e.Value, "a single number", "`mean(…)` averages over all axes", "the metric `%s` is %s", e.Key.Name, w.V.Type)
 		return nil
 	}
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Values[p] != nil && !read[p] {
-			err := source.ErrorAt("E0514", e.Value, "the metric `%s` reads the parameter `%s`, which the loss does not read", e.Key.Name, p.Path)
-			err.Want, err.Note = "a metric of what is trained", []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
-			l.Errs.Add(err)
+			l.Errs.Add(source.Conflict("E0514", e.Value, p.Pos, "the parameter", "a metric of trained parameters", "",
+				"the metric `%s` reads the parameter `%s`, which the loss does not read", e.Key.Name, p.Path))
 			return nil
 		}
 	}
@@ -107,7 +105,7 @@ func (t *Block) readMetrics(f *eval.Frame, errs *source.Reporter) {
 				continue
 			}
 			if k == ir.RoleLoss {
-				f.Wants("E0514", e.Key, "another name", "the loss is told in any case", "a metric is called `%s`", k)
+				f.Wants("E0514", e.Key, "another name", "the loss is always reported", "a metric is called `%s`", k)
 				continue
 			}
 			said[k] = len(t.metrics)

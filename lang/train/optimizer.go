@@ -47,7 +47,7 @@ func optimizersOf(f *eval.Frame, t *Block) []*optimizer {
 			return nil
 		}
 		if o.on == nil && i < len(list)-1 {
-			f.Wants("E0506", o.At, "`on = …` in all but the last", "", "%s has all parameters, so that what follows has none", o.What())
+			f.Wants("E0506", o.At, "`on = …` in all but the last", "", "%s, without `on`, takes all parameters and leaves none for the next optimizer", o.What())
 			return nil
 		}
 		out = append(out, o)
@@ -93,12 +93,7 @@ func optimizerOf(f *eval.Frame, e *syntax.Entry, v value.Value) *optimizer {
 		}
 		return nil
 	}
-	o := &optimizer{OptimizerRef: ref, entry: e}
-	for _, m := range ref.Decl.Members {
-		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "update" {
-			o.update = fn
-		}
-	}
+	o := &optimizer{OptimizerRef: ref, entry: e, update: ref.Decl.Fn("update")}
 	if o.update == nil || len(o.update.Params) != 2 {
 		f.Wants("E0506", e.Value, "`fn update(w, g)` in it", "", "%s has no function `update` of two arguments", ref.What())
 		return nil
@@ -150,8 +145,8 @@ func patterns(f *eval.Frame, x syntax.Expr) []string {
 			f.NotA(x, e, "a string that selects parameters, such as \"blocks.*.ln1.gain\"")
 			continue
 		}
-		if !f.Interp.Selects(string(s)) {
-			f.Errorf("E0412", x, "no parameter has a path like `%s`", value.Clip(string(s)))
+		if !f.Interp.Model.Selects(string(s)) {
+			f.Errorf("E0412", x, "no parameter path matches `%s`", value.Clip(string(s)))
 		}
 		out = append(out, string(s))
 	}

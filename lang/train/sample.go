@@ -43,7 +43,7 @@ func (l *Lowerer) Sample(t *Block) {
 	if logits == nil || l.Stopped {
 		return
 	}
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Reads(p) {
 			fb.Order = append(fb.Order, p)
 		}
@@ -56,14 +56,9 @@ func (l *Lowerer) Sample(t *Block) {
 // tokens is the field of the data that `apply` takes: that of its parameter's name, or
 // the first of i32 with two axes.
 func (l *Lowerer) tokens(f *eval.Frame, t *Block) *value.Field {
-	var apply *syntax.Fn
-	for _, m := range t.Model.Decl.Members {
-		if fn, ok := m.(*syntax.Fn); ok && fn.Name.Name == "apply" {
-			apply = fn
-		}
-	}
+	apply := t.Model.Decl.Fn("apply")
 	if apply == nil {
-		f.Wants("E0720", t.Node.Model, "`fn apply(tokens: i32[batch, seq])` in it", "", "the model `%s` has no function `apply`, so that nothing says what follows tokens", t.Model.Decl.Name.Name)
+		f.Wants("E0720", t.Node.Model, "`fn apply(tokens: i32[batch, seq])` in it", "", "the model `%s` has no function `apply` that predicts tokens", t.Model.Decl.Name.Name)
 		return nil
 	}
 	var needed []string
@@ -73,7 +68,7 @@ func (l *Lowerer) tokens(f *eval.Frame, t *Block) *value.Field {
 		}
 	}
 	if len(needed) != 1 {
-		f.Wants("E0720", apply.Name, "tokens alone", "", "`apply` of the model `%s` takes %s, and sampling has tokens alone", t.Model.Decl.Name.Name, value.Count(len(needed), "argument")+" ("+strings.Join(needed, ", ")+")")
+		f.Wants("E0720", apply.Name, "only tokens", "", "`apply` of the model `%s` takes %s, and sampling provides only tokens", t.Model.Decl.Name.Name, value.Count(len(needed), "argument")+" ("+strings.Join(needed, ", ")+")")
 		return nil
 	}
 	fits := func(d value.Field) bool { return d.Type.DType == ir.I32 && d.Type.Rank() == 2 }
@@ -94,7 +89,7 @@ func (l *Lowerer) apply(fb *eval.Builder, t *Block, tokens *value.Field) (*ir.Va
 	f.Scope = "loss"
 	name, at := t.Model.Decl.Name.Name, t.Node.Model
 	v := fb.Func.NewValue(tokens.Type, nil)
-	f.Vars[name], f.Vars[tokens.Name] = l.Model, value.Tensor{V: v}
+	f.Vars[name], f.Vars[tokens.Name] = l.Model.Root, value.Tensor{V: v}
 	f.Saw(tokens.Type)
 	span := syntax.Span{Pos: at.Pos, EndPos: at.EndPos}
 	r := f.Expr(&syntax.Call{Span: span, Fun: &syntax.Name{Span: span, Name: name},
@@ -115,8 +110,8 @@ func (l *Lowerer) apply(fb *eval.Builder, t *Block, tokens *value.Field) (*ir.Va
 	each := y.Rank() == 3 && y.Size(x[1].Name) == x[1].Size
 	behind := y.Rank() == 2 && !y.Has(x[1].Name)
 	if !each && !behind || !y.DType.IsFloat() || y.Size(x[0].Name) != x[0].Size {
-		f.Wants("E0720", at, "a float for each token of the vocabulary at each position, ["+x[0].Name+", "+x[1].Name+", vocab], or behind the last one, ["+x[0].Name+", vocab]", "",
-			"the model `%s` gives %s for tokens %s", name, w.V.Type, tokens.Type)
+		f.Wants("E0720", at, "a float for each token of the vocabulary at each position, ["+x[0].Name+", "+x[1].Name+", vocab], or after the last one, ["+x[0].Name+", vocab]", "",
+			"the model `%s` returns %s for tokens %s", name, w.V.Type, tokens.Type)
 		return nil, nil
 	}
 	return w.V, &ir.Arg{Value: v, Role: ir.RoleData, Path: tokens.Name, Pos: t.entries["data"].At()}

@@ -112,7 +112,7 @@ func (u *updater) averaging() bool {
 		return false
 	}
 	if !u.f.Between(x, v, 0, 1) {
-		u.f.Wants("E0506", x, "a number between 0 and 1, such as 0.999", "leave `average` out for no average", "`average` is %s", value.FormatNumber(c))
+		u.f.Wants("E0506", x, "a number between 0 and 1, such as 0.999", "omit `average` to keep no average", "`average` is %s", value.FormatNumber(c))
 		return false
 	}
 	u.keep = v

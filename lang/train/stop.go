@@ -27,9 +27,7 @@ func (l *Lowerer) stopAttrs(f *eval.Frame, t *Block) ir.Attrs {
 	}
 	x := t.Node.Stops[0]
 	for _, y := range t.Node.Stops[1:] {
-		e := source.ErrorAt("E0515", y, "a second `stop` block")
-		e.Note = []diag.Note{{Pos: x.At(), Msg: "the first one"}}
-		l.Errs.Add(e)
+		l.Errs.Add(source.Conflict("E0515", y, x.At(), "the first one", "", "", "a second `stop` block"))
 	}
 	said := map[string]*syntax.Entry{}
 	for _, e := range x.Entries {
@@ -44,7 +42,7 @@ func (l *Lowerer) stopAttrs(f *eval.Frame, t *Block) ir.Attrs {
 		}
 	}
 	if said["patience"] == nil {
-		f.Wants("E0504", x, "`patience = 3`", "", "`stop` does not say its patience")
+		f.Wants("E0504", x, "`patience = 3`", "", "`stop` lacks `patience`")
 		return nil
 	}
 	out := ir.Attrs{}
@@ -73,7 +71,7 @@ func (t *Block) watched(f *eval.Frame, x *syntax.Stop, said map[string]*syntax.E
 			f.Wants("E0515", e.Value, diag.OneOf(names), diag.DidYouMean(name, names), "`on` is neither the loss nor a metric of `metrics { … }`")
 		} else if name != ir.RoleLoss {
 			if out = out.With("on", ir.Str(name)); said["best"] == nil {
-				f.Wants("E0504", x, "`best = max` or `best = min`", "", "`stop` does not say whether a large `%s` is good", name)
+				f.Wants("E0504", x, "`best = max` or `best = min`", "", "`stop` lacks `best`: is a large or a small `%s` better?", name)
 			}
 		}
 	}

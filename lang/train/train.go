@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/internal/diag"
@@ -83,9 +82,7 @@ func (l *Lowerer) Block() *Block {
 		switch d := d.(type) {
 		case *syntax.Train:
 			if t != nil {
-				e := source.ErrorAt("E0502", d, "a second `train` block")
-				e.Note = []diag.Note{{Pos: t.Node.At(), Msg: "the first one"}}
-				l.Errs.Add(e)
+				l.Errs.Add(source.Conflict("E0502", d, t.Node.At(), "the first one", "", "", "a second `train` block"))
 				continue
 			}
 			t = &Block{Node: d, entries: map[string]*syntax.Entry{}}
@@ -114,7 +111,7 @@ func (l *Lowerer) Block() *Block {
 	}
 	t.Model = m
 	for _, x := range t.Node.Loras {
-		l.Adapters = append(l.Adapters, f.ReadAdapters(x))
+		l.Lora.Adapters = append(l.Lora.Adapters, f.ReadAdapters(x))
 	}
 	return l.trainEntries(f, t)
 }
@@ -135,22 +132,18 @@ func (l *Lowerer) imported(name string) (value.ModuleRef, bool) {
 
 func (l *Lowerer) noTrain(models []*syntax.Module) {
 	e := &diag.Error{Code: "E0501", Pos: diag.Pos{File: l.Prog.Main.Name, Line: 1, Col: 1},
-		Msg: "the file has no `train` block, so there is nothing to compile"}
+		Msg: "the file has no `train` block: there is nothing to compile"}
 	e.Hint = "add `train Model { loss = …  optimizer = …  data = … }`, or import a file that has one"
 	if len(models) > 0 {
 		e.Pos, e.Len = models[0].Name.At(), models[0].Name.Len()
-		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block, so there is nothing to compile"
+		e.Msg = "the model `" + models[0].Name.Name + "` has no `train` block: there is nothing to compile"
 		e.Hint = "add `train " + models[0].Name.Name + " { loss = …  optimizer = …  data = … }`"
 	}
 	l.Errs.Add(e)
 }
 
 func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
-	var names []string
-	for k := range trainKeys {
-		names = append(names, k)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(trainKeys))
 	misspelt := map[string]bool{} // entries that a slip stands for
 	for _, e := range t.Node.Entries {
 		k := e.Key.Name
@@ -174,7 +167,7 @@ func (l *Lowerer) trainEntries(f *eval.Frame, t *Block) *Block {
 		}
 	}
 	if len(missing) > 0 {
-		f.Wants("E0504", t.Node.Model, "`"+missing[0]+" = …`", "", "`train %s` does not say its %s", t.Node.Model.Name, strings.Join(missing, ", "))
+		f.Wants("E0504", t.Node.Model, "`"+missing[0]+" = …`", "", "`train %s` lacks %s", t.Node.Model.Name, strings.Join(missing, ", "))
 	}
 	return t
 }
@@ -221,11 +214,11 @@ func (l *Lowerer) Train(t *Block) {
 // meta adds what the module says of training.
 func (l *Lowerer) meta(t *Block, attrs []ir.Attr) {
 	l.Mod.Meta = append(l.Mod.Meta, eval.Term("train", attrs), t.Data.Term)
-	if len(l.Adapters) == 0 {
+	if len(l.Lora.Adapters) == 0 {
 		return
 	}
 	var list ir.Terms
-	for _, a := range l.Adapters {
+	for _, a := range l.Lora.Adapters {
 		list = append(list, ir.Term{Head: "lora", Args: ir.A("on", ir.Str(strings.Join(a.On, ", ")), "rank", ir.Int(a.Rank), "scale", ir.Float(a.Scale))})
 	}
 	l.Mod.Meta = append(l.Mod.Meta, ir.Term{Head: "adapters", Args: ir.A("rules", list)})
@@ -245,7 +238,7 @@ func (l *Lowerer) See(t *Block) {
 			return
 		}
 	}
-	l.Contractions = f.SeeProducts()
+	l.Lora.Contractions = f.SeeProducts()
 }
 
 // runAttrs are the numbers of a train block: epochs, eval_every, steps and seed, and those
@@ -266,12 +259,10 @@ func (l *Lowerer) runAttrs(f *eval.Frame, t *Block) []ir.Attr {
 		}
 	}
 	if e, s := t.entries["epochs"], t.entries["steps"]; e != nil && s != nil {
-		err := source.ErrorAt("E0516", e.Key, "`train` says how long to train both in epochs and in steps")
-		err.Want, err.Note = "one of the two", []diag.Note{{Pos: s.Key.At(), Msg: "the steps"}}
-		l.Errs.Add(err)
+		l.Errs.Add(source.Conflict("E0516", e.Key, s.Key.At(), "the steps", "one of the two", "", "`train` has both `epochs` and `steps`"))
 	}
 	if e := t.entries["epochs"]; e != nil && t.Data != nil && strings.HasPrefix(t.Data.Term.Args.Text("kind"), "synthetic") {
-		f.Wants("E0516", e.Key, "`steps = …`", "", "synthetic data has no end, and so no epochs")
+		f.Wants("E0516", e.Key, "`steps = …`", "", "synthetic data has no end, so it has no epochs")
 	}
 	if stop := l.stopAttrs(f, t); stop != nil {
 		out = append(out, ir.Attr{Key: "stop", Val: ir.Terms{{Head: "stop", Args: stop}}})
@@ -310,7 +301,7 @@ func (l *Lowerer) forward(fb *eval.Builder, t *Block) *forward {
 	defer func() { l.Builder = nil }()
 	f := l.Frame()
 	f.Scope = "loss"
-	f.Vars[t.Model.Decl.Name.Name] = l.Model
+	f.Vars[t.Model.Decl.Name.Name] = l.Model.Root
 	out := &forward{}
 	for _, d := range t.Data.Fields {
 		v := fb.Func.NewValue(d.Type, nil)
@@ -350,15 +341,12 @@ func statsOf(list []measured) (out []ir.Result) {
 // trainedToo reports parameters that validation reads and a step does not: nothing
 // trains them, and a step has no place for them.
 func (l *Lowerer) trainedToo(t *Block, step, valid *eval.Builder) bool {
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if valid.Values[p] == nil || step.Values[p] != nil {
 			continue
 		}
-		e := source.ErrorAt("E0512", t.entries["loss"].Value, "the loss reads the parameter `%s` in validation alone", p.Path)
-		e.Want = "a parameter that is read in training, or in both"
-		e.Note = []diag.Note{{Pos: p.Pos, Msg: "the parameter"}}
-		e.Hint = "look for a condition on `training` that chooses otherwise"
-		l.Errs.Add(e)
+		l.Errs.Add(source.Conflict("E0512", t.entries["loss"].Value, p.Pos, "the parameter", "a parameter that is read in training, or in both",
+			"look for a condition on `training` that chooses otherwise", "the loss reads the parameter `%s` only in validation", p.Path))
 		return false
 	}
 	return true

@@ -19,7 +19,7 @@ func (l *Lowerer) update(fb *eval.Builder, opts []*optimizer, t *Block, first *f
 	loss := first.loss
 	l.Builder = fb
 	defer func() { l.Builder = nil }()
-	for _, p := range l.Params {
+	for _, p := range l.Model.Params {
 		if fb.Values[p] != nil {
 			fb.Order = append(fb.Order, p)
 		}
@@ -99,7 +99,7 @@ func (l *Lowerer) assigned(f *eval.Frame, opts []*optimizer, trained []*value.Pa
 			return false
 		}
 		if o == nil {
-			f.Wants("E0506", opts[len(opts)-1].entry.Value, "a last optimizer without `on`, or `freeze`", "", "no optimizer has the parameter `%s`", p.Path)
+			f.Wants("E0506", opts[len(opts)-1].entry.Value, "a last optimizer without `on`, or `freeze`", "", "no optimizer selects the parameter `%s`", p.Path)
 			return false
 		}
 		own[o] = append(own[o], p)
@@ -201,11 +201,11 @@ func (u *updater) clipScale() bool {
 		return false
 	}
 	if !u.f.Between(x, v, 0, math.Inf(1)) {
-		u.f.Wants("E0506", x, "a positive finite limit", "leave `clip` out to clip nothing", "`clip` is %s", value.FormatNumber(c))
+		u.f.Wants("E0506", x, "a positive finite limit", "omit `clip` to disable clipping", "`clip` is %s", value.FormatNumber(c))
 		return false
 	}
 	u.f.Scope = "optimizer.clip"
-	std := u.l.StdFile("math")
+	std := u.l.Prog.Std("math")
 	g := u.f.Child(x, "clip_scale", std, nil)
 	g.Vars["norm"], g.Vars["limit"] = value.Tensor{V: u.norm}, v
 	s, ok := u.f.Finish(g, x, std.Funcs["clip_scale"]).(value.Tensor)

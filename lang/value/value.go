@@ -2,7 +2,7 @@ package value
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -189,10 +189,8 @@ func (i *Instance) Member(name string) (Value, bool) {
 	if v, ok := i.Lets[name]; ok {
 		return v, true
 	}
-	for _, m := range i.Decl.Members {
-		if d, ok := m.(*syntax.Fn); ok && d.Name.Name == name {
-			return Function{Decl: d, File: i.file, Inst: i}, true
-		}
+	if d := i.Decl.Fn(name); d != nil {
+		return Function{Decl: d, File: i.file, Inst: i}, true
 	}
 	return nil, false
 }
@@ -200,26 +198,10 @@ func (i *Instance) Member(name string) (Value, bool) {
 // Names lists the members, sorted.
 func (i *Instance) Names() []string {
 	var out []string
-	for _, p := range i.Decl.Params {
-		out = append(out, p.Name.Name)
+	for id := range i.Decl.Declared() {
+		out = append(out, id.Name)
 	}
-	for _, m := range i.Decl.Members {
-		switch m := m.(type) {
-		case *syntax.ParamDecl:
-			for _, n := range m.Names {
-				out = append(out, n.Name)
-			}
-		case *syntax.SubModule:
-			for _, n := range m.Names {
-				out = append(out, n.Name)
-			}
-		case *syntax.Let:
-			out = append(out, m.Name.Name)
-		case *syntax.Fn:
-			out = append(out, m.Name.Name)
-		}
-	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 

@@ -23,7 +23,7 @@ type Needs struct {
 	before int64 // of its results
 	body   string
 	came   *ir.Module // opened, while gradients are symbolic
-	sample int64      // what a sample of the spread takes beside inputs and results
+	sample int64      // of a sample of the spread, in addition to inputs and results
 }
 
 // Hook looks at m.

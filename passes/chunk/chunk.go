@@ -1,8 +1,10 @@
 package chunk
 
 import (
+	"ptc/internal/units"
 	"ptc/ir"
 	"ptc/ir/op"
+	"ptc/ir/targetinfo"
 	"ptc/passes/pass"
 )
 
@@ -48,7 +50,7 @@ func (p *program) chunk(c *pass.Context, o *ir.Op, axes []string, seen map[*ir.O
 		no = p.sweeps(c, o, r, seen)
 	}
 	if no != nil && no.why != "" && o.Result().Type.Elems() > told*rowOperand(o, axes).Type.Elems() {
-		c.Remarkf(o, "@%s: `%s` of %s stays in full: %s", p.f.Name, o.Name, pass.Bytes(int64(o.Result().Type.Bytes())), no.why)
+		c.Remarkf(o, "@%s: `%s` of %s stays in full: %s", p.f.Name, o.Name, units.Bytes(int64(o.Result().Type.Bytes())), no.why)
 	}
 }
 
@@ -56,7 +58,7 @@ func (p *program) chunk(c *pass.Context, o *ir.Op, axes []string, seen map[*ir.O
 func (r *region) tell(c *pass.Context, n int, again string) {
 	if n > 1 {
 		c.Remarkf(r.root, "@%s: `%s` of %s and %d operations on it%s are done in %d chunks of %d rows", r.p.f.Name, r.root.Name,
-			pass.Bytes(int64(r.root.Result().Type.Bytes())), len(r.in)-1, again, n, ceil(r.count(), n))
+			units.Bytes(int64(r.root.Result().Type.Bytes())), len(r.in)-1, again, n, ceil(r.count(), n))
 	}
 }
 
@@ -71,14 +73,14 @@ type refusal struct {
 // program is a function and who reads what in it.
 type program struct {
 	f      *ir.Func
-	limit  pass.Chunk
+	limit  targetinfo.Chunk
 	data   data
 	at     map[*ir.Op]int
 	users  map[*ir.Value][]*ir.Op
 	result map[*ir.Value]bool
 }
 
-func programOf(f *ir.Func, limit pass.Chunk, data data) *program {
+func programOf(f *ir.Func, limit targetinfo.Chunk, data data) *program {
 	p := &program{f: f, limit: limit, data: data, at: make(map[*ir.Op]int, len(f.Ops)), users: make(map[*ir.Value][]*ir.Op, len(f.Ops)), result: map[*ir.Value]bool{}}
 	for i, o := range f.Ops {
 		p.at[o] = i

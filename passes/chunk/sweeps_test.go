@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"ptc/ir"
+	"ptc/ir/targetinfo"
 	"ptc/ir/verify"
-	"ptc/passes/pass"
 )
 
 // TestCopiesReadWhatIsThere: what a copy reads is made before it, though the first reader of
@@ -23,7 +23,7 @@ func TestCopiesReadWhatIsThere(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	p := programOf(m.Funcs[0], pass.Chunk{Bytes: 1, Rows: 32, Most: 4}, dataOf(m))
+	p := programOf(m.Funcs[0], targetinfo.Chunk{Bytes: 1, Rows: 32, Most: 4}, dataOf(m))
 	o, axes := p.candidate(map[*ir.Op]bool{})
 	r, _ := p.region(o, axes)
 	for _, readers := range r.later() {

@@ -1,28 +1,29 @@
 package collectives
 
 import (
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
 
-// collective reports whether o is an exchange in a group (and no message), or a
+// exchange reports whether o is an exchange in a group (and no message), or a
 // slice of what the group has.
-func collective(o *ir.Op) bool {
+func exchange(o *ir.Op) bool {
 	return op.Of(o).Class == op.Collective && len(o.Args) == 1 && len(o.Results) == 1 && !o.Attrs.Has("peer")
 }
 
 // reshards reports whether o is a collective that brings a tensor into another
 // sharding.
 func reshards(o *ir.Op) bool {
-	return collective(o) && (op.Has(o, op.SameValue) || op.Reorders(o))
+	return exchange(o) && (op.Has(o, op.SameValue) || op.Reorders(o))
 }
 
 // sent is how many bytes a device sends for o.
 func sent(m *ir.Module, o *ir.Op) int64 {
-	if !collective(o) {
+	if !exchange(o) {
 		return 0
 	}
-	return op.Sent(o.Name, int64(o.Args[0].Type.Bytes()), int64(m.Group(over(o))))
+	return collective.Sent(o.Name, int64(o.Args[0].Type.Bytes()), int64(m.Group(over(o))))
 }
 
 // whole is t with the sizes of the whole tensor.

@@ -219,7 +219,7 @@ func less(saved int64) string {
 // over is the mesh axes of o or, where o communicates nothing, of the collective
 // that it reads.
 func (x *rewriter) over(o *ir.Op) []string {
-	for !collective(o) && o.Args[0].Def != nil && len(o.Args[0].Def.Args) > 0 {
+	for !exchange(o) && o.Args[0].Def != nil && len(o.Args[0].Def.Args) > 0 {
 		o = o.Args[0].Def
 	}
 	return o.Attrs.Names("over")
@@ -233,7 +233,7 @@ func (x *rewriter) ended(o *ir.Op, kept map[*ir.Value]bool) (c partition.Cost) {
 		if op.Has(o, op.Exchanges) {
 			c.Sends++
 		}
-		if collective(o) {
+		if exchange(o) {
 			c.Ops++
 		}
 	})
@@ -243,7 +243,7 @@ func (x *rewriter) ended(o *ir.Op, kept map[*ir.Value]bool) (c partition.Cost) {
 // forget takes what has ended from what [same] finds.
 func (x *rewriter) forget(o *ir.Op, kept map[*ir.Value]bool) {
 	x.ending(o, kept, func(o *ir.Op) {
-		if collective(o) && x.seen[what(o)] == o.Result() {
+		if exchange(o) && x.seen[what(o)] == o.Result() {
 			delete(x.seen, what(o))
 		}
 	})
@@ -267,7 +267,7 @@ func (x *rewriter) replace(o *ir.Op, w *ir.Value, from int) {
 		for _, a := range n.Args {
 			x.dirty[a] = true
 		}
-		if why := o.Attrs.Text("why"); collective(n) && !n.Attrs.Has("why") && why != "" {
+		if why := o.Attrs.Text("why"); exchange(n) && !n.Attrs.Has("why") && why != "" {
 			n.Attrs = n.Attrs.With("why", ir.Str(why))
 		}
 		x.note(n)

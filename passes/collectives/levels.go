@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // Two levels. Mesh axes that the layout names in one list, `over (node, local)`,
 // are nested: devices that differ in the first one only are the farthest apart. A
-// collective over both is then two, of which the one across nodes (slow) is
+// exchange over both is then two, of which the one across nodes (slow) is
 // between devices of equal local coordinate. With N nodes of E devices, and S
 // bytes on each device:
 //
@@ -53,21 +53,21 @@ func (x *rewriter) levels() {
 }
 
 func (x *rewriter) leveled(o *ir.Op) *ir.Value {
-	if !collective(o) || len(over(o)) < 2 {
+	if !exchange(o) || len(over(o)) < 2 {
 		return nil
 	}
 	from := len(x.out)
 	v := o.Args[0]
 	var w *ir.Value
 	switch o.Name {
-	case op.AllToAll:
+	case collective.AllToAll:
 		w = x.exchange(v, axis(o), o.Attrs.Text("to"), over(o))
-	case op.ReduceScatter:
+	case collective.ReduceScatter:
 		w = x.reduceScatter(v, axis(o), o.Attrs.Text("reduce"), over(o))
-	case op.AllGather:
+	case collective.AllGather:
 		w = x.gather(v, axis(o), over(o))
-	case op.AllReduce:
-		if x.allowed(op.AllGather) && x.allowed(op.ReduceScatter) {
+	case collective.AllReduce:
+		if x.allowed(collective.AllGather) && x.allowed(collective.ReduceScatter) {
 			w = x.reduce(v, o.Attrs.Text("reduce"), over(o))
 		}
 	}
@@ -87,7 +87,7 @@ func (x *rewriter) leveled(o *ir.Op) *ir.Value {
 func (x *rewriter) remarkLevels(o *ir.Op, from int) {
 	var parts []string
 	for _, n := range x.out[from:] {
-		if !collective(n) {
+		if !exchange(n) {
 			continue
 		}
 		if why := o.Attrs.Text("why"); why != "" {
@@ -183,7 +183,7 @@ func meshOfAxis(t ir.Type, axis string) []string { return t.Axes[t.Index(axis)].
 func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if !ok || !splits(v.Type) || int64(v.Type.Bytes()) < x.l.exchange {
-		return x.b.Collective(x.m, op.AllToAll, v, over, "axis", ir.Name(axis), "to", ir.Name(to))
+		return x.b.Collective(x.m, collective.AllToAll, v, over, "axis", ir.Name(axis), "to", ir.Name(to))
 	}
 	here, there := meshOfAxis(v.Type, axis), meshOfAxis(v.Type, to)
 	stay := here[:max(0, len(here)-len(over))]
@@ -200,7 +200,7 @@ func (x *rewriter) exchange(v *ir.Value, axis, to string, over []string) *ir.Val
 func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if !ok || !x.large(v.Type) || !splits(v.Type) {
-		return x.b.Collective(x.m, op.ReduceScatter, v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
+		return x.b.Collective(x.m, collective.ReduceScatter, v, over, "axis", ir.Name(axis), "reduce", ir.Name(reduce))
 	}
 	here := meshOfAxis(v.Type, axis)
 	v, major := x.splitAxis(v, axis, x.m.Group(n.major), n.major, here, nil)
@@ -213,7 +213,7 @@ func (x *rewriter) reduceScatter(v *ir.Value, axis, reduce string, over []string
 func (x *rewriter) gather(v *ir.Value, axis string, over []string) *ir.Value {
 	n, ok := x.nested(over)
 	if whole := int64(v.Type.Bytes()) * int64(x.m.Group(over)); !ok || whole < x.l.large || !splits(v.Type) {
-		return x.b.Collective(x.m, op.AllGather, v, over, "axis", ir.Name(axis))
+		return x.b.Collective(x.m, collective.AllGather, v, over, "axis", ir.Name(axis))
 	}
 	here := meshOfAxis(v.Type, axis)
 	stay := here[:max(0, len(here)-len(over))]
@@ -232,7 +232,7 @@ func (x *rewriter) reduce(v *ir.Value, reduce string, over []string) *ir.Value {
 		at = slices.IndexFunc(v.Type.Axes, func(a ir.Axis) bool { return a.Size%x.m.Group(n.fast) == 0 })
 	}
 	if at < 0 || !x.large(v.Type) {
-		return x.b.Collective(x.m, op.AllReduce, v, over, "reduce", ir.Name(reduce))
+		return x.b.Collective(x.m, collective.AllReduce, v, over, "reduce", ir.Name(reduce))
 	}
 	axis := v.Type.Axes[at].Name
 	v = x.reduceScatter(v, axis, reduce, n.fast)

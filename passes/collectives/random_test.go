@@ -226,7 +226,7 @@ func (p *program) compute(v *ir.Value) *ir.Value {
 func total(m *ir.Module) (n int64, ops int) {
 	for _, o := range m.Funcs[0].Ops {
 		n += sent(m, o)
-		if collective(o) {
+		if exchange(o) {
 			ops++
 		}
 	}
@@ -386,7 +386,7 @@ end
 		after, _ := rewrite(t, m)
 		var kinds []string
 		for _, o := range after.Funcs[0].Ops {
-			if collective(o) {
+			if exchange(o) {
 				kinds = append(kinds, o.Name+" "+strings.Join(over(o), ","))
 			}
 		}

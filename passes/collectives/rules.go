@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/partition"
@@ -37,7 +38,7 @@ func (x *rewriter) again(o *ir.Op, v *ir.Value) *ir.Value {
 
 // alone: over a mesh axis of one device nothing is said.
 func alone(x *rewriter, o *ir.Op) *ir.Value {
-	if !collective(o) {
+	if !exchange(o) {
 		return nil
 	}
 	if op.Reorders(o) && op.SameState(o.Args[0].Type, o.Result().Type) {
@@ -49,7 +50,7 @@ func alone(x *rewriter, o *ir.Op) *ir.Value {
 		return nil
 	case len(rest) > 0:
 		return x.b.Emit(o.Name, o.Attrs.With("over", ir.Names(rest)), o.Args[0])
-	case o.Name == op.Permute && !op.Reorders(o) && o.Attrs.Ints("sources")[0] != 0:
+	case o.Name == collective.Permute && !op.Reorders(o) && o.Attrs.Ints("sources")[0] != 0:
 		return nil // gives zeros
 	}
 	return o.Args[0]
@@ -62,14 +63,14 @@ func what(o *ir.Op) string {
 
 // note remembers that the program has collective o.
 func (x *rewriter) note(o *ir.Op) {
-	if collective(o) {
+	if exchange(o) {
 		x.seen[what(o)] = o.Result()
 	}
 }
 
 // same: of two collectives that do the same in one phase, the second is not needed.
 func same(x *rewriter, o *ir.Op) *ir.Value {
-	if !collective(o) {
+	if !exchange(o) {
 		return nil
 	}
 	return x.seen[what(o)]

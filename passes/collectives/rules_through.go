@@ -3,6 +3,7 @@ package collectives
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -10,11 +11,11 @@ import (
 // sliceThrough: of an elementwise operation the operands are sliced rather than the
 // result, those that have the axis, so that the slice meets their collectives.
 func sliceThrough(x *rewriter, o *ir.Op) *ir.Value {
-	if o.Name != op.ShardSlice || !x.leads(o.Args[0], o) {
+	if o.Name != collective.ShardSlice || !x.leads(o.Args[0], o) {
 		return nil
 	}
 	f := o.Args[0].Def
-	if collective(f) {
+	if exchange(f) {
 		return nil
 	}
 	args := make([]*ir.Value, len(f.Args))
@@ -45,7 +46,7 @@ func (x *rewriter) leads(v *ir.Value, o *ir.Op) bool {
 	if f == nil || !x.only(v) || f.Slot != o.Slot {
 		return false
 	}
-	if collective(f) {
+	if exchange(f) {
 		return op.Has(f, op.Reduces|op.Gathers)
 	}
 	if len(f.Results) != 1 || op.Of(f).Class != op.Elementwise && !op.Has(f, op.ByName) {

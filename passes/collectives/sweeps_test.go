@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/ir"
-	"ptc/ir/op"
 	"ptc/passes/pass"
 )
 
@@ -15,7 +15,7 @@ func TestRulesEnd(t *testing.T) {
 	saved := rules
 	defer func() { rules = saved }()
 	rules = append(rules, rule{"spin", func(x *rewriter, o *ir.Op) *ir.Value {
-		if !collective(o) || o.Name == op.ShardSlice {
+		if !exchange(o) || o.Name == collective.ShardSlice {
 			return nil
 		}
 		return x.b.EmitStated(o.Name, o.Attrs, o.Args...)

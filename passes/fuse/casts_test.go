@@ -7,6 +7,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/ir/targetinfo"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
 )
@@ -40,7 +41,7 @@ end
 	} {
 		m := passtest.Parse(t, fmt.Sprintf(text, c.rows))
 		before := m.Clone()
-		if err := Run(&pass.Context{Target: pass.Target{Block: c.block}}, m); err != nil {
+		if err := Run(&pass.Context{Target: pass.Target{Info: targetinfo.Info{Block: c.block}}}, m); err != nil {
 			t.Fatal(err)
 		}
 		passtest.Numbered(t, before, m)

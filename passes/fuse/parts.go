@@ -3,6 +3,7 @@ package fuse
 import (
 	"slices"
 
+	"ptc/internal/units"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -26,7 +27,7 @@ func sumInParts(c *pass.Context, m *ir.Module, shared *kernels) {
 		calls, bytes := p.calls, p.bytes
 		p.rewrite(f)
 		if n := p.calls - calls; n > 0 {
-			c.Remarkf(nil, "@%s: %d products are summed in parts, of %s together", f.Name, n, pass.Bytes(p.bytes-bytes))
+			c.Remarkf(nil, "@%s: %d products are summed in parts, of %s together", f.Name, n, units.Bytes(p.bytes-bytes))
 		}
 	}
 }

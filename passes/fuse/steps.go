@@ -3,6 +3,7 @@ package fuse
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -102,7 +103,7 @@ func ofRing(k *fusion.Core) bool {
 		}
 		seen[v] = true
 		if c := op.Of(o).Class; c != op.Elementwise && c != op.Movement {
-			return o.Name == op.Permute
+			return o.Name == collective.Permute
 		}
 		return slices.ContainsFunc(o.Args, brought)
 	}

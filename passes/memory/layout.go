@@ -191,7 +191,7 @@ func (l *layout) inPlace(o *ir.Op, i, j int, taken map[*buffer]bool) {
 			continue
 		}
 		if a.In() != v.In() || v.In() == nil && (b.chain != single || c.chain != single) {
-			continue // what goes from instance to instance has its places beside others'
+			continue // a value from instance to instance has its own places
 		}
 		taken[b] = true
 		read := l.time.shifted(c.read, l.slot[a]-l.slot[v]) // as it is seen from the place

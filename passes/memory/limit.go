@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
+	"ptc/internal/units"
 	"ptc/ir"
 	directives "ptc/ir/layout"
-	"ptc/passes/pass"
 )
 
 // limit is the layout's `device memory`, in bytes, and where it is said; 0
@@ -36,15 +36,15 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 		}
 	}
 	e := &diag.Error{Code: "E0611", Pos: pos,
-		Msg:  fmt.Sprintf("a device needs %s of memory", pass.Bytes(p.peak[ir.Device])),
-		Want: "at most " + pass.Bytes(most) + ", as the layout says",
+		Msg:  fmt.Sprintf("a device needs %s of memory", units.AtLeast(p.peak[ir.Device])),
+		Want: "at most " + units.Bytes(most) + ", as the layout says",
 		Hint: "shard more (zero, tensor or pipeline parallel), use more microbatches (accumulate, or those of a pipeline), recompute, or offload"}
 	grads := accumulators(p.entries[0])
-	text := fmt.Sprintf("parameters %s, optimizer state %s, ", pass.Bytes(kinds[ir.RoleParam]), pass.Bytes(kinds[ir.RoleState]))
+	text := fmt.Sprintf("parameters %s, optimizer state %s, ", units.Bytes(kinds[ir.RoleParam]), units.Bytes(kinds[ir.RoleState]))
 	if grads > 0 {
-		text += fmt.Sprintf("gradients that microbatches add up %s, ", pass.Bytes(grads))
+		text += fmt.Sprintf("gradients that microbatches add up %s, ", units.Bytes(grads))
 	}
-	text += "temporaries " + pass.Bytes(p.peak[ir.Device]-p.top[ir.Device]-grads)
+	text += "temporaries " + units.Bytes(p.peak[ir.Device]-p.top[ir.Device]-grads)
 	if of := p.each(temps); len(of) > 1 {
 		text += ": " + strings.Join(of, ", ")
 	}
@@ -74,7 +74,7 @@ func (p *planner) each(temps map[*ir.Func][]*buffer) (out []string) {
 		for _, b := range temps[f] {
 			end = max(end, b.offset+b.size())
 		}
-		out = append(out, fmt.Sprintf("%s of @%s", pass.Bytes(end-p.top[ir.Device]), f.Name))
+		out = append(out, fmt.Sprintf("%s of @%s", units.Bytes(end-p.top[ir.Device]), f.Name))
 	}
 	return out
 }
@@ -101,7 +101,7 @@ func (p *planner) atPeak(temps map[*ir.Func][]*buffer) []string {
 		}
 		sort.SliceStable(now, func(i, j int) bool { return now[i].bytes > now[j].bytes })
 		for _, u := range now[:min(5, len(now))] {
-			out = append(out, fmt.Sprintf("@%s, when most is live: %s for %s", f.Name, pass.Bytes(u.bytes), u.what))
+			out = append(out, fmt.Sprintf("@%s, when most is live: %s for %s", f.Name, units.Bytes(u.bytes), u.what))
 		}
 	}
 	return out

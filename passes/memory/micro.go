@@ -6,7 +6,7 @@ import "ptc/ir"
 // backward, others go forward. What a turn leaves to others, of its microbatch or of
 // all, is in use between turns. The planner takes it as in use from the first turn of
 // all such tasks through the last, so that the order of turns does not matter: what is
-// of one turn alone has its place beside it, and shares it with what is of others. Of
+// of one turn alone has a separate place, which values of others share. Of
 // what every microbatch keeps for a later turn there are several at once, in a ring of
 // places; how many, the table of turns says. See [row].
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/irtest"
 	"ptc/ir/op"
@@ -76,7 +77,7 @@ func (y tally) add(f *ir.Func) {
 		if o.Callee != nil && strings.HasPrefix(o.Callee.Name, "copy") {
 			y["copied"]++
 		}
-		if o.Name == op.Done && o.Args[0].Def.Ahead > o.Ahead {
+		if o.Name == collective.Done && o.Args[0].Def.Ahead > o.Ahead {
 			y["under way for a turn"]++
 		}
 	}
@@ -303,7 +304,7 @@ func started(r *rand.Rand, f *ir.Func) {
 		for _, v := range o.Results {
 			types = append(types, v.Type.Clone())
 		}
-		d := f.NewOp(op.Done, o.Results, nil, types...)
+		d := f.NewOp(collective.Done, o.Results, nil, types...)
 		d.Slot, d.Scope, o.Start = o.Slot, o.Scope, true
 		var first *ir.Op
 		for _, p := range f.Ops[i+1:] {

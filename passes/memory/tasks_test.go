@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/irtest"
-	"ptc/ir/op"
 	"ptc/ir/verify"
 	"ptc/passes"
 	"ptc/passes/check"
@@ -58,7 +58,7 @@ func TestTasksOnDevices(t *testing.T) {
 				for _, o := range f.Ops {
 					for _, x := range o.Spread {
 						rings[x.MicroRing]++
-						if o.Name == op.Store && o.Run != nil && x.Step > 0 && x.MicroRing > 1 {
+						if o.Name == collective.Store && o.Run != nil && x.Step > 0 && x.MicroRing > 1 {
 							elsewhere++
 						}
 					}

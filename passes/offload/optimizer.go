@@ -3,6 +3,7 @@ package offload
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -165,7 +166,7 @@ func (o *optimizer) result(a *ir.Arg) *ir.Result {
 	return nil
 }
 
-// stays reports whether u is left in device memory: states of instances beside some that
+// stays reports whether u is left in device memory: states of instances next to some that
 // are there once, and what microbatches read. No optimizer has such.
 func (o *optimizer) stays(u *update) bool {
 	each := u.states[0].Value.Each
@@ -193,7 +194,7 @@ func (u *update) has(v *ir.Value) bool {
 }
 
 func (o *optimizer) store(vs []*ir.Value) *ir.Op {
-	x := o.operation(op.Store, vs, ir.A("why", o.rule.why))
+	x := o.operation(collective.Store, vs, ir.A("why", o.rule.why))
 	x.Memory = o.rule.memory
 	return x
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -62,7 +63,7 @@ func program(r *rand.Rand) (*ir.Func, [2][]int) {
 	}
 	var runs [2][]int
 	add := func(task *ir.Task, run *ir.Run) {
-		x := &ir.Op{Name: []string{op.Call, op.Call, op.Send}[r.Intn(3)]}
+		x := &ir.Op{Name: []string{op.Call, op.Call, collective.Send}[r.Intn(3)]}
 		x.Task, x.Run = task, run
 		f.Ops = append(f.Ops, x)
 	}

@@ -3,6 +3,7 @@ package offload
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -172,7 +173,7 @@ func (o *optimizer) split(u *update, c *cut) {
 		for _, a := range u.states {
 			states = append(states, a.Value)
 		}
-		for i, r := range emit(op.Fetch, states, piece.With("why", o.rule.why)).Results {
+		for i, r := range emit(collective.Fetch, states, piece.With("why", o.rule.why)).Results {
 			at[states[i]] = r
 		}
 		for _, v := range c.parts {

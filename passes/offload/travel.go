@@ -3,8 +3,8 @@ package offload
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // activations are those of one function that are offloaded.
@@ -234,7 +234,7 @@ func (w *rewriter) store(at departure, like *ir.Op) {
 	if vs == nil {
 		return
 	}
-	x := w.transfer(op.Store, vs, vs, like, at.run, rule.why)
+	x := w.transfer(collective.Store, vs, vs, like, at.run, rule.why)
 	x.Memory = rule.memory
 	for n, r := range x.Results {
 		w.away[vs[n]] = r
@@ -250,7 +250,7 @@ func (w *rewriter) fetch(at arrival, like *ir.Op) {
 	for _, v := range vs {
 		args = append(args, w.away[v])
 	}
-	for n, r := range w.transfer(op.Fetch, vs, args, like, at.run, w.rules[0].why).Results {
+	for n, r := range w.transfer(collective.Fetch, vs, args, like, at.run, w.rules[0].why).Results {
 		w.back[home{vs[n], like.Task, at.run}] = r
 	}
 }

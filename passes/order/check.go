@@ -86,7 +86,7 @@ func waits(f *ir.Func, runs verify.Runs) diag.List {
 	return bugs
 }
 
-// starts reports tasks of which a turn begins beside what is under way of the one before.
+// starts reports tasks whose slot begins while calls of the previous one are in flight.
 func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
 	begun := map[*ir.Task]bool{nil: true}
 	begin := func(o *ir.Op) {

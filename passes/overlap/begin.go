@@ -8,13 +8,13 @@ import (
 	"ptc/ir/op"
 )
 
-// window is how many operations before a collective may be moved beside it: a
-// layer's worth of the gradients of weights.
+// window is how many operations before a collective may move to overlap with it: a
+// layer's worth of weight gradients.
 const window = 8
 
-// MaxBeside bounds the collectives over one set of mesh axes that are under way
-// during a whole run, so that there is room for those of its instances.
-const MaxBeside = MaxOpen / 4
+// MaxAcross bounds the collectives over one set of mesh axes that are in flight during
+// an entire run, so that there is room for those of its instances.
+const MaxAcross = MaxOpen / 4
 
 // begin splits collectives that have something to overlap with into start and
 // done, and returns how many there are in a step.
@@ -31,7 +31,7 @@ func (o *options) begin(f *ir.Func) int64 {
 		}
 		s.task(t)
 	}
-	f.Replace(s.with) // before the dones, which alone read what is under way, are there
+	f.Replace(s.with) // before the dones exist, which alone read values in flight
 	for t, at := range s.dones {
 		t.insert(at)
 	}
@@ -48,20 +48,19 @@ type splitter struct {
 	started int64
 }
 
-// task splits the collectives of a task: whatever is started in it is done in it.
+// task splits the collectives of a task: each ends in the task that starts it.
 func (s *splitter) task(t *text) {
-	beside := s.outside(t)
-	s.dones[t] = s.split(beside)
+	outer := s.outside(t)
+	s.dones[t] = s.split(outer)
 	for i, x := range t.ops {
 		if in := t.runs[x]; in != nil {
-			s.dones[in] = s.split(s.inside(in, underWay(beside, i)))
+			s.dones[in] = s.split(s.inside(in, underWay(outer, i)))
 		}
 	}
 }
 
-// flight is a collective that is to be started, and where it stands in its text. Its
-// `done` stands before the operation at a place, that of its first reader or an earlier
-// one, so many turns ahead.
+// flight is a collective to be started at from in its text. Its `done` precedes the
+// operation at to, its first reader or an earlier one, ahead iterations ahead.
 type flight struct {
 	x      *ir.Op
 	from   int
@@ -70,7 +69,7 @@ type flight struct {
 	unread bool // by its text
 }
 
-// split makes the `done` of each flight, by the places before which they stand.
+// split makes the `done` of each flight, and returns them by the place that they precede.
 func (s *splitter) split(flights []*flight) map[int][]*ir.Op {
 	dones := map[int][]*ir.Op{}
 	for _, y := range flights {
@@ -95,8 +94,8 @@ func (t *text) insert(before map[int][]*ir.Op) {
 	t.ops = out
 }
 
-// outside are the flights of a text outside of runs, in order. What nobody in the text
-// reads is waited for at its end.
+// outside returns the flights of a text outside of runs, in order. The `done` of a result
+// that the text does not read is at its end.
 func (s *splitter) outside(t *text) (flights []*flight) {
 	first := readers(t.ops)
 	open := map[string][]*flight{} // by mesh axes, oldest first
@@ -104,7 +103,7 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 	for i, x := range t.ops {
 		if in := t.runs[x]; in != nil {
 			for _, over := range in.meshes() {
-				open[over] = landing(open[over], i, MaxBeside)
+				open[over] = landing(open[over], i, MaxAcross)
 			}
 		}
 		if !s.begins(x) {
@@ -127,9 +126,9 @@ func (s *splitter) outside(t *text) (flights []*flight) {
 	return flights
 }
 
-// landing are the flights, oldest first, that are still under way where there may be
-// so many at the operation at i. The oldest ones are waited for there: they had the
-// longest time, and what comes last would otherwise have nothing to overlap with.
+// landing returns the flights, oldest first, that stay in flight at operation i, at most
+// so many. The oldest ones end there: they had the longest time, and the last ones would
+// otherwise have nothing to overlap with.
 func landing(open []*flight, i, most int) []*flight {
 	still := slices.DeleteFunc(open, func(y *flight) bool { return y.to <= i })
 	for len(still) > most {
@@ -139,7 +138,7 @@ func landing(open []*flight, i, most int) []*flight {
 	return still
 }
 
-// underWay is how many flights are under way during the run that stands at i, by mesh axes.
+// underWay counts the flights during the run at i, by mesh axes.
 func underWay(flights []*flight, i int) map[string]int {
 	n := map[string]int{}
 	for _, y := range flights {
@@ -163,7 +162,7 @@ func (t *text) meshes() (out []string) {
 	return out
 }
 
-// readers gives the place of the first operation that reads a value; the end
+// readers returns the place of the first operation that reads a value; the end
 // for one that only leaves the function.
 func readers(ops []*ir.Op) func(*ir.Value) int {
 	first := map[*ir.Value]int{}
@@ -190,11 +189,11 @@ func types(x *ir.Op) []ir.Type {
 	return out
 }
 
-// fill moves kernels that the collective at i does not need from before it to
-// behind it, where its result is read soon: they run concurrently with it then. It stops at
-// whatever else communicates, whose order stays, and leaves a kernel beside that.
+// fill moves kernels that the collective at i does not need from before it to after
+// it, if its result is read soon: they then run concurrently with it. It stops at any
+// other communication, whose order stays, and leaves it a kernel to overlap with.
 func fill(ops []*ir.Op, i int) {
-	x, beside := ops[i], kernelsBeside(ops, i)
+	x, overlapping := ops[i], kernelsDuring(ops, i)
 	need := map[*ir.Value]bool{}
 	for _, a := range x.Args {
 		need[a] = true
@@ -202,7 +201,7 @@ func fill(ops []*ir.Op, i int) {
 	var keep, later []*ir.Op
 	first := x // of what is kept
 	j := i
-	for j > 0 && i-j+beside < window && op.Has(ops[j-1], op.Calls) && ops[j-1].Ahead == x.Ahead {
+	for j > 0 && i-j+overlapping < window && op.Has(ops[j-1], op.Calls) && ops[j-1].Ahead == x.Ahead {
 		j--
 		y := ops[j]
 		needed := j > 0 && group(ops[j-1]) && reads(first, ops[j-1])
@@ -223,9 +222,9 @@ func fill(ops []*ir.Op, i int) {
 	copy(ops[j:], slices.Concat(keep, []*ir.Op{x}, later))
 }
 
-// kernelsBeside is how many kernels stand between the collective at i and its reader
-// in the same turn: at most [window], and as many where nobody there reads it.
-func kernelsBeside(ops []*ir.Op, i int) (n int) {
+// kernelsDuring counts the kernels between the collective at i and its reader in the
+// same iteration: at most [window], and as many if nothing there reads it.
+func kernelsDuring(ops []*ir.Op, i int) (n int) {
 	for _, y := range ops[i+1:] {
 		if n == window || reads(y, ops[i]) {
 			return n

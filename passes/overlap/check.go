@@ -15,12 +15,12 @@ func init() {
 	}
 }
 
-// Check proves that every collective that is started is waited for once: its
-// results are the operands, all of them and in order, of one `done`, of the same task and
-// run, and nothing else reads them; and that not too many are under way. In a run the text is
-// that of one instance, and of how many instances one is under way at a time follows
-// from where and how many turns behind its start its `done` is: the number of instances
-// has no part in what that costs.
+// Check proves that every started collective is awaited once: its results are the
+// operands, all of them and in order, of one `done` of the same task and run, and nothing
+// else reads them; and that not too many are in flight. In a run the text is that of one
+// instance. The number of instances in flight follows from the place of the `done` and its
+// distance in iterations, so the cost of the check does not depend on the number of
+// instances.
 func Check(m *ir.Module) diag.List {
 	var bugs diag.List
 	for _, f := range m.Funcs {
@@ -31,12 +31,12 @@ func Check(m *ir.Module) diag.List {
 	return bugs
 }
 
-// checker goes through the operations of a function.
+// checker visits the operations of a function.
 type checker struct {
 	f       *ir.Func
-	pending map[*ir.Value]*ir.Op // what is started and not done, in the text
-	open    map[string]int       // how many are under way in the task outside of runs, by mesh axes
-	task    *ir.Task             // that the operations are of
+	pending map[*ir.Value]*ir.Op // results started and not done, in the text
+	open    map[string]int       // collectives in flight in the task outside of runs, by mesh axes
+	task    *ir.Task             // of the current operation
 	run     *ir.Run              // likewise
 	flights []*flight            // of the run
 	of      map[*ir.Op]*flight
@@ -123,20 +123,20 @@ func (c *checker) done(o *ir.Op, i int) {
 	}
 }
 
-// endRun counts what is under way in a run: at each start, with what is under way during the run.
+// endRun counts the collectives in flight at each start in a run, including those during the entire run.
 func (c *checker) endRun() {
 	of := map[string][]*flight{}
 	for _, y := range c.flights {
 		of[over(y.x)] = append(of[over(y.x)], y)
 	}
-	beside := map[*flight]int{}
+	inFlight := map[*flight]int{}
 	for mesh, flights := range of {
 		for i, n := range underWayAt(flights, c.run.Stack.Count) {
-			beside[flights[i]] = n + c.open[mesh]
+			inFlight[flights[i]] = n + c.open[mesh]
 		}
 	}
 	for _, y := range c.flights {
-		if beside[y] > MaxOpen {
+		if inFlight[y] > MaxOpen {
 			c.tooMany(y.x, over(y.x))
 		}
 	}

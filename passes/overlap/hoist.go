@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -71,7 +72,7 @@ func (t *text) rings(early map[*ir.Op][]*ir.Op, moved map[*ir.Op]bool) {
 
 // passesOn reports whether x sends on what an exchange of the kind has brought.
 func passesOn(x *ir.Op) bool {
-	return x.Name == op.Permute && !slices.ContainsFunc(x.Args, func(a *ir.Value) bool { return a.Def == nil || a.Def.Name != op.Permute || a.Def.Run != x.Run })
+	return x.Name == collective.Permute && !slices.ContainsFunc(x.Args, func(a *ir.Value) bool { return a.Def == nil || a.Def.Name != collective.Permute || a.Def.Run != x.Run })
 }
 
 // order is the text with the head first, the gathers of early before the operations

@@ -57,8 +57,8 @@ type options struct {
 	bucket   int64 // bytes; below 0: the default
 	prefetch int
 	kinds    []string // nil: all
-	// early are the gathers, and what is made for them, that stand where they are to
-	// start; layer are those of gathers beside runs: one does not wait for another's.
+	// early are the gathers, with the casts for them, that stand where they are to
+	// start; layer numbers the layers of gathers outside of runs: one does not wait for another's.
 	early map[*ir.Op]bool
 	layer map[*ir.Op]int
 	// kept are the results of collectives that are not started: those that replace an

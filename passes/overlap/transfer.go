@@ -1,6 +1,7 @@
 package overlap
 
 import (
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -10,20 +11,20 @@ import (
 // the device memory that transfers hold.
 const ahead = 4
 
-// maxLong is how many transfers of an instance, at most, are started a turn before or
-// done a turn later.
+// maxLong is the most transfers of an instance that start an iteration early or end an
+// iteration later.
 const maxLong = MaxOpen / 8
 
-// transfers lets copies between memories run concurrently with kernels, and returns how
+// transfers makes copies between memories run concurrently with kernels, and returns how
 // many do:
 //
 //	done  %fetch(k)
 //	start fetch(k+1)
-//	call  update(k)                 beside it: fetch(k+1), store(k-1)
+//	call  update(k)                 overlaps with fetch(k+1), store(k-1)
 //	done  %store(k-1)
 //	start store(k)
 //
-// So of what is updated in pieces, three are in device memory at a time.
+// So three pieces of an update are in device memory at a time.
 //
 // Each text by itself, and no transfer is under way at the same time as a whole run. In a run this is
 // so for what one instance updates; what it fetches first is started a turn before, and
@@ -187,7 +188,7 @@ func moved(x *ir.Op) (n int64) {
 // doneOf is the done of a started operation, whose results take the place of its
 // own.
 func doneOf(f *ir.Func, x *ir.Op, with map[*ir.Value]*ir.Value) *ir.Op {
-	d := f.NewOp(op.Done, x.Results, nil, types(x)...)
+	d := f.NewOp(collective.Done, x.Results, nil, types(x)...)
 	d.Scope, d.Pos, d.Task, d.Run = x.Scope, x.Pos, x.Task, x.Run
 	for i, r := range x.Results {
 		with[r] = d.Results[i]

@@ -7,16 +7,17 @@ import (
 	"ptc/ir"
 )
 
-// behind is how many turns behind its start a collective is done that its run does not
-// read, if the memory of what it sends need not be freed: so much work evens out what
-// layers differ in, and it takes that many instances of memory where it is not in place.
+// behind is how many iterations after its start a collective ends that its run does not
+// read, if its operand need not be freed: enough work to even out differences between
+// layers. It uses the memory of as many instances unless it is in place.
 const behind = 2
 
-// inside are the flights of a run, for one instance in the place of all, in order.
-// What the run reads is waited for where the instance does. What it does not read, such
-// as a gradient that is reduced for the update, is waited for [behind] turns later, at the
-// end of the text; one turn later where it leaves less than it reads. beside is how many others are under way all the time, by mesh axes.
-func (s *splitter) inside(t *text, beside map[string]int) (flights []*flight) {
+// inside returns the flights of a run, for one instance that stands for all, in order.
+// A value that the run reads is awaited where the instance reads it. A value that it does
+// not read, such as a gradient reduced for the update, is awaited [behind] iterations
+// later, at the end of the text; one iteration later if the collective shrinks it. outer
+// counts the flights during the entire run, by mesh axes.
+func (s *splitter) inside(t *text, outer map[string]int) (flights []*flight) {
 	from, to := t.body()
 	first := t.reads()
 	for i := from; i < to; i++ {
@@ -29,12 +30,12 @@ func (s *splitter) inside(t *text, beside map[string]int) (flights []*flight) {
 			flights = append(flights, y)
 		}
 	}
-	t.fit(flights, beside)
+	t.fit(flights, outer)
 	return flights
 }
 
-// flight is that of the collective at i, from who reads it first. What nobody in
-// its text reads has its `done` at the end.
+// flight makes that of the collective at i, from its first reader. If nothing in its
+// text reads it, its `done` is at the end.
 func (t *text) flight(i, end int, first map[*ir.Value]read) *flight {
 	x := t.ops[i]
 	y := &flight{x: x, from: i, to: end, ahead: x.Ahead - behind, unread: true}
@@ -49,7 +50,7 @@ func (t *text) flight(i, end int, first map[*ir.Value]read) *flight {
 	return y
 }
 
-// read is a place of a text where a value is read, so many turns ahead.
+// read is a place of a text where a value is read, so many iterations ahead.
 type read struct{ at, ahead int }
 
 // before reports whether an instance comes to r before it comes to s.
@@ -57,7 +58,7 @@ func (r read) before(s read) bool {
 	return r.ahead > s.ahead || r.ahead == s.ahead && r.at < s.at
 }
 
-// reads gives for each value where it is read first.
+// reads maps each value to its first read.
 func (t *text) reads() map[*ir.Value]read {
 	first := map[*ir.Value]read{}
 	for i, x := range t.ops {
@@ -71,15 +72,15 @@ func (t *text) reads() map[*ir.Value]read {
 	return first
 }
 
-// fit bounds the flights of a run that are under way over one set of mesh axes, with
-// those under way, to [MaxOpen]. Where there are more, what the run does not read is
-// waited for where it started, a turn later; if that is not enough, gathers are fewer
-// turns ahead; and if not even one is possible, nothing goes on beyond the turn in which
-// it started, and the oldest is waited for as outside of runs.
-func (t *text) fit(flights []*flight, beside map[string]int) {
+// fit bounds the flights of a run over one set of mesh axes, together with the outer
+// ones, to [MaxOpen]. If there are more, values that the run does not read are awaited
+// where they started, an iteration later; if that is not enough, gathers are fewer
+// iterations ahead; and if not even one is possible, no flight crosses an iteration, and
+// the oldest is awaited as outside of runs.
+func (t *text) fit(flights []*flight, outer map[string]int) {
 	for _, mesh := range t.meshes() {
 		of := slices.DeleteFunc(slices.Clone(flights), func(y *flight) bool { return over(y.x) != mesh })
-		room := MaxOpen - beside[mesh]
+		room := MaxOpen - outer[mesh]
 		if peak(of, t.run.Stack.Count) > room {
 			for _, y := range of {
 				if y.unread {
@@ -99,8 +100,8 @@ func (t *text) fit(flights []*flight, beside map[string]int) {
 	}
 }
 
-// nearer lets what is more than a turn ahead be a turn less, and reports whether there
-// was any.
+// nearer moves operations that are more than an iteration ahead one iteration nearer, and
+// reports whether there were any.
 func (t *text) nearer(flights []*flight) (found bool) {
 	for _, x := range t.ops {
 		if x.Ahead > 1 {
@@ -116,7 +117,7 @@ func (t *text) nearer(flights []*flight) (found bool) {
 	return found
 }
 
-// inTurn lets every operation of the text run in the turn of its instance.
+// inTurn lets every operation of the text run in the iteration of its instance.
 func (t *text) inTurn(flights []*flight) {
 	_, end := t.body()
 	for _, x := range t.ops {
@@ -129,8 +130,8 @@ func (t *text) inTurn(flights []*flight) {
 	}
 }
 
-// peak is how many of the flights of a run are under way at most, in a turn in the
-// middle of it: turns at its ends have fewer.
+// peak is the most flights of a run at once, in an iteration in the middle of it:
+// iterations at its ends have fewer.
 func peak(flights []*flight, count int) (most int) {
 	for _, n := range underWayAt(flights, count) {
 		most = max(most, n)
@@ -138,10 +139,10 @@ func peak(flights []*flight, count int) (most int) {
 	return most
 }
 
-// underWayAt is how many of the flights of a run are under way behind the start of each. At
-// a place of the text, those of as many instances are as the `done` is turns behind the
-// start, and one more between a start and the place of its `done`, one less between a
-// `done` and the place of its start; of no flight those of more instances than there are.
+// underWayAt counts the flights of a run that are open after the start of each. At a
+// place of the text a collective is open for as many instances as its `done` is iterations
+// after its start, plus one between a start and the place of its `done`, minus one between
+// a `done` and the place of its start, and never for more instances than there are.
 func underWayAt(flights []*flight, count int) []int {
 	type change struct{ at, flight, by int }
 	changes := make([]change, 0, 2*len(flights))

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // TestCostsOfLargeMeshes: costs are the closed forms up to the largest mesh and tensors of
@@ -29,10 +29,10 @@ func TestCostsOfLargeMeshes(t *testing.T) {
 				from, to ir.Type
 				sent     int64
 			}{
-				op.AllGather:     {of(both), of(nil), shard * (n - 1)},
-				op.ReduceScatter: {of(nil, both...), of(both), shard * (n - 1)},
-				op.AllReduce:     {of(nil, both...), of(nil), 2 * shard * (n - 1)},
-				op.ShardSlice:    {of(nil), of(both), 0},
+				collective.AllGather:     {of(both), of(nil), shard * (n - 1)},
+				collective.ReduceScatter: {of(nil, both...), of(both), shard * (n - 1)},
+				collective.AllReduce:     {of(nil, both...), of(nil), 2 * shard * (n - 1)},
+				collective.ShardSlice:    {of(nil), of(both), 0},
 			} {
 				t.Run(fmt.Sprint(n, " devices/", elems, " elements/", what), func(t *testing.T) {
 					if got := NewPlanner(m).Plan(c.from, c.to, nil).Cost().Sent; got != c.sent {

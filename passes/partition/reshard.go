@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -135,7 +136,7 @@ func (r *Reshard) Emit(b *op.Builder, v *ir.Value, t ir.Type) *ir.Value {
 // joined are the steps with slices of one axis, one after the other, as one.
 func joined(steps []step) (out []step) {
 	for _, st := range steps {
-		if n := len(out) - 1; n >= 0 && st.kind == op.ShardSlice && out[n].kind == st.kind && out[n].axis == st.axis {
+		if n := len(out) - 1; n >= 0 && st.kind == collective.ShardSlice && out[n].kind == st.kind && out[n].axis == st.axis {
 			out[n].over, out[n].then = slices.Concat(out[n].over, st.over), st.then
 			continue
 		}
@@ -160,14 +161,7 @@ func (r *Reshard) apply(b *op.Builder, v *ir.Value, st step, axes []string) *ir.
 	if len(axes) > 0 {
 		axis = ir.Name(axes[st.axis])
 	}
-	switch st.kind {
-	case op.AllReduce:
-		return b.Collective(r.m, st.kind, v, over, "reduce", ir.Name(partialOver(v.Type, over[0])))
-	case op.ReduceScatter:
-		return b.Collective(r.m, st.kind, v, over, "axis", axis, "reduce", ir.Name(partialOver(v.Type, over[0])))
-	case op.AllToAll:
-		return b.Collective(r.m, st.kind, v, over, "axis", axis, "to", ir.Name(axes[st.to]))
-	case op.Permute:
+	if st.kind == collective.Permute {
 		then := v.Type.Clone()
 		for i, name := range axes {
 			a := &then.Axes[then.Index(name)]
@@ -176,7 +170,18 @@ func (r *Reshard) apply(b *op.Builder, v *ir.Value, st step, axes []string) *ir.
 		mesh, over := op.Reordering(r.m.Mesh, v.Type, then)
 		return b.Collective(r.m, st.kind, v, over, "mesh", mesh)
 	}
-	return b.Collective(r.m, st.kind, v, over, "axis", axis)
+	var kv []any
+	spec := collective.Of(st.kind)
+	if spec.Scatters || spec.Gathers {
+		kv = append(kv, "axis", axis)
+	}
+	if spec.Scatters && spec.Gathers {
+		kv = append(kv, "to", ir.Name(axes[st.to]))
+	}
+	if spec.Reduces {
+		kv = append(kv, "reduce", ir.Name(partialOver(v.Type, over[0])))
+	}
+	return b.Collective(r.m, st.kind, v, over, kv...)
 }
 
 // splitAxes splits the axes of v as the plan says. It returns the names of the axes

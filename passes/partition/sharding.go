@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/internal/wide"
-	"ptc/ir/op"
 )
 
 // sharding is how a tensor lies on the mesh axes of one reshard, by their
@@ -142,11 +142,11 @@ func (c Cost) Compare(d Cost) int {
 // apart, as the mesh numbers them: two gathers, or two scatters, send the same in either order,
 // and less of it far with the gather over the first axis first, of whose result there is least then.
 func (p *problem) cost(s sharding, st step) Cost {
-	c := Cost{Sent: op.Sent(st.kind, p.local(s), p.parts(st.over)), Sends: 1, Ops: 1}
-	if st.kind == op.ShardSlice {
+	c := Cost{Sent: collective.Sent(st.kind, p.local(s), p.parts(st.over)), Sends: 1, Ops: 1}
+	if st.kind == collective.ShardSlice {
 		c.Sends = 0
 	}
-	if st.kind == op.Permute && p.placed(s) == p.placed(st.then) {
+	if st.kind == collective.Permute && p.placed(s) == p.placed(st.then) {
 		c.Sent = 0
 	}
 	c.Far = wide.Mul(c.Sent, int64(len(p.mesh)-slices.Min(st.over)))

@@ -3,7 +3,7 @@ package partition
 import (
 	"slices"
 
-	"ptc/ir/op"
+	"ptc/internal/collective"
 )
 
 // steps are the collectives that a tensor sharded as s allows, in the order in
@@ -31,7 +31,7 @@ func (p *problem) slices(s sharding) (out []step) {
 	for i := range s.axes {
 		for m := range p.mesh {
 			if t := s.extended(i, []int{m}); s.replicated(m) && p.even(i, t.axes[i]) {
-				out = append(out, step{kind: op.ShardSlice, over: []int{m}, axis: i, then: t})
+				out = append(out, step{kind: collective.ShardSlice, over: []int{m}, axis: i, then: t})
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func (p *problem) scatters(s sharding) (out []step) {
 				if !p.even(i, append(slices.Clone(s.axes[i]), over...)) {
 					return
 				}
-				out = append(out, step{kind: op.ReduceScatter, over: slices.Clone(over), axis: i, then: s.extended(i, over)})
+				out = append(out, step{kind: collective.ReduceScatter, over: slices.Clone(over), axis: i, then: s.extended(i, over)})
 			}
 			for m := range p.mesh {
 				if s.partial&(1<<m) != 0 && !slices.Contains(over, m) && (len(over) == 0 || p.kinds[m] == p.kinds[over[0]]) {
@@ -70,7 +70,7 @@ func (p *problem) exchanges(s sharding) (out []step) {
 					continue
 				}
 				if t := s.gathered(i, k).extended(j, a[k:]); p.even(j, t.axes[j]) {
-					out = append(out, step{kind: op.AllToAll, over: a[k:], axis: i, to: j, then: t})
+					out = append(out, step{kind: collective.AllToAll, over: a[k:], axis: i, to: j, then: t})
 				}
 			}
 		}
@@ -85,7 +85,7 @@ func (p *problem) permutes(s sharding) (out []step) {
 	fill = func(i int, left int64, used uint64) {
 		if i == len(t.axes) {
 			if over := p.differing(s, t); len(over) > 0 {
-				out = append(out, step{kind: op.Permute, over: over, then: t.clone()})
+				out = append(out, step{kind: collective.Permute, over: over, then: t.clone()})
 			}
 			return
 		}
@@ -145,7 +145,7 @@ func (p *problem) reductions(s sharding) (out []step) {
 			}
 			t := s.clone()
 			t.partial &^= bits(over)
-			out = append(out, step{kind: op.AllReduce, over: over, then: t})
+			out = append(out, step{kind: collective.AllReduce, over: over, then: t})
 		}
 	}
 	return out
@@ -155,7 +155,7 @@ func (p *problem) reductions(s sharding) (out []step) {
 func (p *problem) gathers(s sharding) (out []step) {
 	for i, a := range s.axes {
 		for k := range a {
-			out = append(out, step{kind: op.AllGather, over: a[k:], axis: i, then: s.gathered(i, k)})
+			out = append(out, step{kind: collective.AllGather, over: a[k:], axis: i, then: s.gathered(i, k)})
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -11,7 +12,7 @@ import (
 func (p *partitioner) take(o *ir.Op, v *ir.Value) *ir.Value {
 	axis, sources := o.Attrs.Text("axis"), ir.Ints(o.Attrs.Ints("sources"))
 	if mesh := v.Type.Axes[v.Type.Index(axis)].Mesh; len(mesh) > 0 {
-		return p.b.Emit(op.Permute, ir.A("axis", ir.Name(axis), "over", ir.Names(mesh), "sources", sources), v)
+		return p.b.Emit(collective.Permute, ir.A("axis", ir.Name(axis), "over", ir.Names(mesh), "sources", sources), v)
 	}
 	var parts []*ir.Value
 	for _, attrs := range op.Runs(axis, sources) {

@@ -12,6 +12,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/targetinfo"
 )
 
 // Func is a pass: it rewrites m in place. A returned error is the user's
@@ -50,40 +51,15 @@ func (c *Context) Because(o *ir.Op, format string, args ...any) {
 
 // Target is what passes may know of the backend.
 type Target struct {
-	Name       string // "cpu:x86-64-v4"
-	VectorBits int
-	L1, L2     int // bytes
+	targetinfo.Info
 	// Attention says that kernels of class attention (ir/fusion) can be generated: whatever
 	// is over the queries and keys of an attention is then never stored.
 	Attention bool
 	// Unfit is why the target cannot have a kernel of class attention, or empty; nil is a target that can have all.
 	Unfit func(attention *fusion.Kernel) string
-	// Exact asks for float64 everywhere (the reference's second mode).
-	Exact bool
-	// Chunk says which products are done for some rows at a time (passes/chunk).
-	Chunk Chunk
-	// Block is of how many rows or columns of a product's result a block is, which casts what it reads itself; 0: as
-	// many as there are.
-	Block int64
-	// Rows says which rows of values between kernels are padded (passes/memory/pitch).
-	Rows Rows
 	// Parts is into how many parts the sums of a product are cut (passes/fuse); nil is
 	// one, of every product.
 	Parts func(product *fusion.Kernel) int64
-}
-
-// Chunk are the limits within which a large product, and all that is made of it, is done
-// for some rows at a time.
-type Chunk struct {
-	Bytes int64 // a result of fewer bytes stays in full
-	Rows  int   // the fewest rows of a chunk
-	Most  int   // the most chunks; below 2, nothing is cut
-}
-
-// Rows are the multiples of bytes that rows in memory are padded to.
-type Rows struct {
-	Least int // rows of a multiple of it stay as they are; 0: all do
-	Best  int // what they are padded to, where that is not much of a row; a multiple of Least
 }
 
 // Use is what a plan takes of a device's own memory at the worst moment, in bytes: all that
@@ -126,15 +102,4 @@ func (c *Context) Remarkf(o *ir.Op, format string, args ...any) {
 func (c *Context) Warnf(o *ir.Op, format string, args ...any) {
 	c.Remarkf(o, format, args...)
 	c.Remarks[len(c.Remarks)-1].Warning = true
-}
-
-// Bytes is a number of bytes as people write it.
-func Bytes(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.2f KiB", float64(n)/(1<<10))
 }

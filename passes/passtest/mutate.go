@@ -58,14 +58,14 @@ func receives(o *ir.Op) bool { return op.Has(o, op.Receives) }
 func anything(*ir.Op) bool   { return true }
 
 func dones(o *ir.Op) bool   { return op.Has(o, op.Completes) }
-func buckets(o *ir.Op) bool { return collective(o) && len(o.Args) > 1 }
+func buckets(o *ir.Op) bool { return exchange(o) && len(o.Args) > 1 }
 
-// collective is an exchange among a group, of one value or of several.
-func collective(o *ir.Op) bool {
+// exchange reports whether o is among a group, of one value or of several.
+func exchange(o *ir.Op) bool {
 	return op.Of(o).Class == op.Collective && o.Attrs.Has("over") && !message(o) && !dones(o) && len(o.Args) == len(o.Results)
 }
 
-func reduces(o *ir.Op) bool { return collective(o) && o.Attrs.Has("reduce") }
+func reduces(o *ir.Op) bool { return exchange(o) && o.Attrs.Has("reduce") }
 func computes(o *ir.Op) bool {
 	return op.Of(o).Class != op.Collective && len(o.Args) > 0
 }

@@ -117,7 +117,7 @@ func moved(r *rand.Rand, s site) bool {
 // regrouped gives a collective another mesh axis, or one more or less; with
 // believed, the types of operand and result are as if that were right.
 func regrouped(r *rand.Rand, m *ir.Module, believed bool) bool {
-	s, ok := one(r, m, collective)
+	s, ok := one(r, m, exchange)
 	if !ok || len(m.Mesh) == 0 {
 		return false
 	}

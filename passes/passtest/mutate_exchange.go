@@ -12,11 +12,11 @@ import (
 // modules from ir(Local) on.
 var Exchanges = []Mutation{
 	{"drop a collective", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, collective)
+		s, ok := one(r, m, exchange)
 		return ok && dropped(r, s)
 	}},
-	{"drop a collective and give its operand its type", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, collective)
+	{"drop a exchange and give its operand its type", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, exchange)
 		if !ok || !sameShape(s.op().Args[0].Type, s.op().Results[0].Type) {
 			return false
 		}
@@ -25,11 +25,11 @@ var Exchanges = []Mutation{
 		}
 		return dropped(r, s)
 	}},
-	{"do a collective twice", func(r *rand.Rand, m *ir.Module) bool {
+	{"do a exchange twice", func(r *rand.Rand, m *ir.Module) bool {
 		// A started one is done twice once it is done.
 		s, ok := one(r, m, func(o *ir.Op) bool {
 			x := started(o)
-			return (collective(o) && !o.Start || dones(o)) && x != nil && len(x.Args) > 0 && sameShape(x.Args[0].Type, o.Results[0].Type)
+			return (exchange(o) && !o.Start || dones(o)) && x != nil && len(x.Args) > 0 && sameShape(x.Args[0].Type, o.Results[0].Type)
 		})
 		if !ok {
 			return false
@@ -51,17 +51,17 @@ var Exchanges = []Mutation{
 		return true
 	}},
 	{"move a collective", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, collective)
+		s, ok := one(r, m, exchange)
 		return ok && moved(r, s)
 	}},
 	{"exchange two collectives", func(r *rand.Rand, m *ir.Module) bool {
 		return tries(func() bool {
-			a, b, ok := two(r, m, collective)
+			a, b, ok := two(r, m, exchange)
 			return ok && reordered(a.f, slices.Concat(a.f.Ops[:a.i], []*ir.Op{b.op()}, a.f.Ops[a.i+1:b.i], []*ir.Op{a.op()}, a.f.Ops[b.i+1:]))
 		})
 	}},
 	{"exchange the operands of two collectives", func(r *rand.Rand, m *ir.Module) bool {
-		a, b, ok := two(r, m, collective)
+		a, b, ok := two(r, m, exchange)
 		if !ok || !a.op().Args[0].Type.Equal(b.op().Args[0].Type) || a.op().Args[0] == b.op().Args[0] {
 			return false
 		}
@@ -94,8 +94,8 @@ var Exchanges = []Mutation{
 		s, ok := one(r, m, dones)
 		return ok && moved(r, s)
 	}},
-	{"start a collective, or not", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, collective)
+	{"start a exchange, or not", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, exchange)
 		if ok {
 			s.op().Start = !s.op().Start
 		}
@@ -104,14 +104,14 @@ var Exchanges = []Mutation{
 	{"another group", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, false) }},
 	{"another group, and types as if it were right", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, true) }},
 	{"another number of parts", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return collective(o) && o.Attrs.Has("parts") })
+		s, ok := one(r, m, func(o *ir.Op) bool { return exchange(o) && o.Attrs.Has("parts") })
 		if ok {
 			set(s.op(), "parts", ir.Int(s.op().Attrs.Int("parts", 1)+int64(1+r.Intn(2))*int64(1-2*r.Intn(2))))
 		}
 		return ok
 	}},
 	{"another axis", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return collective(o) && o.Attrs.Has("axis") })
+		s, ok := one(r, m, func(o *ir.Op) bool { return exchange(o) && o.Attrs.Has("axis") })
 		if !ok {
 			return false
 		}

@@ -94,8 +94,8 @@ var Places = []Mutation{
 		f.Attrs = f.Attrs.With("arena", ir.Int(f.Attrs.Int("arena", 0)+64*int64(1+r.Intn(4))*int64(1-2*r.Intn(2))))
 		return true
 	}},
-	{"a collective in another place", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, collective)
+	{"a exchange in another place", func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, exchange)
 		if !ok {
 			return false
 		}

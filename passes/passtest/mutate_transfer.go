@@ -4,6 +4,7 @@ import (
 	"math/rand"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -51,7 +52,7 @@ var Transfers = []Mutation{
 		return true
 	}},
 	{"store where another is stored", func(r *rand.Rand, m *ir.Module) bool {
-		a, b, ok := two(r, m, named(op.Store))
+		a, b, ok := two(r, m, named(collective.Store))
 		if !ok || a.op().At == nil {
 			return false
 		}
@@ -63,7 +64,7 @@ var Transfers = []Mutation{
 		return !same
 	}},
 	{"store in another memory", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, named(op.Store))
+		s, ok := one(r, m, named(collective.Store))
 		if !ok {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/units"
 	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/passes/pass"
@@ -275,5 +276,5 @@ func (l *layout) warnWhole(c *pass.Context, f *ir.Func, m string) {
 		return
 	}
 	c.Warnf(nil, "`zero` over `%s` leaves some %s of optimizer states whole on each device, of %s: no axis of these parameters divides into %d more parts (W0403)",
-		m, pass.Bytes(whole), pass.Bytes(whole+sharded), l.mesh.Size(m))
+		m, units.Bytes(whole), units.Bytes(whole+sharded), l.mesh.Size(m))
 }

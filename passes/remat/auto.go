@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"ptc/internal/diag"
+	"ptc/internal/units"
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/passes/pass"
@@ -29,7 +30,7 @@ type counted struct {
 }
 
 // countedOf finds the units of each device under rules, of which those that name modules
-// hold beside auto; instances of a run decide alike, unless they may differ (apart). nil
+// hold together with auto; instances of a run decide alike, unless they may differ (apart). nil
 // where the schedule's own pass reports what is wrong, with its place.
 func countedOf(c *pass.Context, m *ir.Module, rules []rule, p *phases, a *attentions, apart bool) (*counted, error) {
 	l, err := localOf(m, c.Target.Chunk)
@@ -157,7 +158,7 @@ func (k *counted) budgetOf(x rule, d int) (int64, string) {
 	arguments, gradients := k.l.persistent(k.b.device, d)
 	rest, work := arguments+gradients, k.l.backward(k.b.device, d)
 	return max(0, memory-rest-work), fmt.Sprintf("what a device's memory of %s leaves after %s of parameters, state, gradients and data, and %s that the backward phase works in",
-		pass.Bytes(memory), pass.Bytes(rest), pass.Bytes(work))
+		units.Bytes(memory), units.Bytes(rest), units.Bytes(work))
 }
 
 // memoryOf is what a device has, as the layout says, or 0.
@@ -214,24 +215,24 @@ func (d *device) remark(n, devices int, budget int64, p plan) string {
 	}
 	of := ""
 	if budget < 1<<61 {
-		of = " of " + pass.Bytes(budget)
+		of = " of " + units.Bytes(budget)
 	}
 	proof := "no choice does less"
 	if p.bound < p.flops {
 		proof = fmt.Sprintf("no choice does less than %.3g FLOP", float64(p.bound))
 	}
 	if p.flops == 0 {
-		return fmt.Sprintf("auto: %sactivations of at most %s%s, nothing is rematerialized", where, pass.Bytes(p.peak), of)
+		return fmt.Sprintf("auto: %sactivations of at most %s%s, nothing is rematerialized", where, units.Bytes(p.peak), of)
 	}
-	return fmt.Sprintf("auto: %sactivations of at most %s%s, %.3g FLOP of rematerialization%s; %s", where, pass.Bytes(p.peak), of, float64(p.flops), per, proof)
+	return fmt.Sprintf("auto: %sactivations of at most %s%s, %.3g FLOP of rematerialization%s; %s", where, units.Bytes(p.peak), of, float64(p.flops), per, proof)
 }
 
 // tooLittle is the error of a budget that nothing fits in.
 func (d *device) tooLittle(x rule, budget int64, why string) error {
 	p := d.least()
 	e := &diag.Error{Code: "E0613", Pos: x.at,
-		Msg:  fmt.Sprintf("activations need at least %s on a device", pass.Bytes(p.peak)),
-		Want: fmt.Sprintf("at most %s, %s", pass.Bytes(budget), why),
+		Msg:  fmt.Sprintf("activations need at least %s on a device", units.AtLeast(p.peak)),
+		Want: fmt.Sprintf("at most %s, %s", units.Bytes(budget), why),
 		Hint: "say at least so much, use smaller or more microbatches, or shard more"}
 	type part struct {
 		bytes int64
@@ -242,17 +243,17 @@ func (d *device) tooLittle(x rule, budget int64, why string) error {
 		u := &d.units[i]
 		n := d.flight[u.stage].kept
 		if u.once > 0 {
-			parts = append(parts, part{n * u.once, fmt.Sprintf("%s kept for all of %s", pass.Bytes(n*u.once), u.stack().Name)})
+			parts = append(parts, part{n * u.once, fmt.Sprintf("%s kept for all of %s", units.Bytes(n*u.once), u.stack().Name)})
 		}
 		for at, k := range p.picks[i] {
 			for j, r := range u.regions {
 				o := u.option(j, k)
-				text := fmt.Sprintf("%s kept for %s", pass.Bytes(n*o.keep), regionName(r, u.number(at)))
+				text := fmt.Sprintf("%s kept for %s", units.Bytes(n*o.keep), regionName(r, u.number(at)))
 				if n > 1 {
 					text += fmt.Sprintf(", of %d microbatches", n)
 				}
 				if o.work > o.keep {
-					text += fmt.Sprintf(", %s rematerialized", pass.Bytes(o.work-o.keep))
+					text += fmt.Sprintf(", %s rematerialized", units.Bytes(o.work-o.keep))
 				}
 				parts = append(parts, part{n*o.keep + o.work - o.keep, text})
 			}

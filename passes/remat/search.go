@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/internal/diag"
+	"ptc/internal/units"
 	"ptc/ir"
 	"ptc/passes/pass"
 )
@@ -158,16 +159,16 @@ func (s *Search) Best() (x *Choice, note string, err error) {
 		return x, "", nil
 	}
 	note = fmt.Sprintf("the least of %d plans that were tried, by %s, takes %s on a device, of which %s are temporaries of @step",
-		len(s.tried), p.by, pass.Bytes(p.use.All), pass.Bytes(p.use.Step))
+		len(s.tried), p.by, units.Bytes(p.use.All), units.Bytes(p.use.Step))
 	if b := s.rule.budget; b > 0 && p.use.Step > b {
 		if !s.sides[worst].counts(b) {
 			return nil, "", &diag.Error{Code: "E0613", Pos: s.rule.at,
-				Msg:  fmt.Sprintf("@step needs at least %s on a device, besides parameters, state and data", pass.Bytes(p.use.Step)),
-				Want: fmt.Sprintf("at most %s, the budget", pass.Bytes(b)),
+				Msg:  fmt.Sprintf("@step needs at least %s on a device, in addition to parameters, state and data", units.AtLeast(p.use.Step)),
+				Want: fmt.Sprintf("at most %s, the budget", units.Bytes(b)),
 				Note: []diag.Note{{Msg: note}},
 				Hint: "say at least so much, use smaller or more microbatches, or shard more"}
 		}
-		x.told = append(x.told, fmt.Sprintf("auto: more than the budget of %s, which activations alone are within: %s", pass.Bytes(b), note))
+		x.told = append(x.told, fmt.Sprintf("auto: more than the budget of %s, which activations alone are within: %s", units.Bytes(b), note))
 	}
 	return x, note, nil
 }
@@ -193,13 +194,13 @@ func (s *Search) tell(x *Choice) (out []string) {
 		if len(x.picks) > 1 {
 			where, per = fmt.Sprintf("device %d of the pipeline: ", d), " for each microbatch"
 		}
-		kept := fmt.Sprintf("activations of at most %s", pass.Bytes(p.plan.peak))
+		kept := fmt.Sprintf("activations of at most %s", units.Bytes(p.plan.peak))
 		if p.again != nil {
 			kept = "as by " + p.by
 		}
 		text := fmt.Sprintf("auto: %s%s, %.3g FLOP of rematerialization%s", where, kept, p.work, per)
 		if p.tried {
-			text += fmt.Sprintf("; the plan takes %s, %s of them temporaries", pass.Bytes(p.use.All), pass.Bytes(p.use.Step))
+			text += fmt.Sprintf("; the plan takes %s, %s of them temporaries", units.Bytes(p.use.All), units.Bytes(p.use.Step))
 		}
 		out = append(out, text)
 	}

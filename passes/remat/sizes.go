@@ -7,6 +7,7 @@ import (
 	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/ir/pipeline"
+	"ptc/ir/targetinfo"
 	"ptc/passes/pass"
 	"ptc/passes/propagate"
 )
@@ -23,7 +24,7 @@ type local struct {
 	rows  map[int]int64  // by number: in how many ranges of rows a value is made, where it never is there in full
 }
 
-func localOf(m *ir.Module, chunks pass.Chunk) (*local, error) {
+func localOf(m *ir.Module, chunks targetinfo.Chunk) (*local, error) {
 	l := &local{m: m.Clone(), value: map[int]*ir.Value{}, op: map[int]*ir.Op{}, held: map[int]int64{}, rows: map[int]int64{}}
 	f := l.m.Func("step")
 	l.m.Funcs = []*ir.Func{f}

@@ -5,14 +5,14 @@ import (
 
 	"ptc/ir"
 	"ptc/ir/op"
-	"ptc/passes/pass"
+	"ptc/ir/targetinfo"
 )
 
 // sweep finds what passes/chunk makes for some rows at a time, in both phases: the result
 // of a large product of rows and a weight, as logits are, and whatever is about as large
 // and made of it or for it. Its place is that of one range. The pass decides itself, of
 // the operations of one device; where it refuses, a plan takes more than is counted here.
-func (l *local) sweep(f *ir.Func, limit pass.Chunk) {
+func (l *local) sweep(f *ir.Func, limit targetinfo.Chunk) {
 	if limit.Most < 2 {
 		return
 	}
@@ -66,7 +66,7 @@ func (l *local) rowsOf(o *ir.Op, x, weight *ir.Value) (axes []string, n int64) {
 }
 
 // spread notes that root is made in n ranges of rows, and what has rows, is about as large
-// and reads it, or is read beside it.
+// and reads it, or has a common reader.
 func (l *local) spread(root *ir.Value, rows string, n int64, users map[*ir.Value][]*ir.Op) {
 	least := l.elems(root)
 	work := []*ir.Value{root}

@@ -23,7 +23,7 @@ type written struct {
 // but one.
 const mostMembers = 5
 
-// written are rules that a user could write in the place of auto, beside those that the
+// written are rules that a user could write instead of auto, in addition to those that the
 // layout has: nothing, everything, each module with each list of members to keep, and two
 // modules. Of those that rematerialize the same the first counts.
 func (s *Search) written() []written {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -16,7 +17,7 @@ func reforms(o *ir.Op) bool {
 	if o == nil || len(o.Args) != 1 || len(o.Results) != 1 {
 		return false
 	}
-	return o.Name == op.Cast || o.Name == op.ShardSlice || op.Of(o).Class == op.Movement
+	return o.Name == op.Cast || o.Name == collective.ShardSlice || op.Of(o).Class == op.Movement
 }
 
 // shrink moves operations that make a smaller form of a value to the device that

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -134,7 +135,7 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 	share := p.s.share(v)
 	t := share.of(v.Type, p.s.m)
 	attrs := op.RecvAttrs(t, p.s.rule.Over, from, p.s.tags[v]).With("why", p.why())
-	o := p.f.NewOp(op.Recv, nil, p.tagged(attrs, v), t)
+	o := p.f.NewOp(collective.Recv, nil, p.tagged(attrs, v), t)
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	if reader.Run != nil {
 		first, _ := reader.Run.Ends()
@@ -144,7 +145,7 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 	if p.s.messages++; v.PerMicro() {
 		p.s.messages += p.f.Micro - 1
 	}
-	return p.collective(op.AllGather, o.Result(), share, o.Scope, o.Pos)
+	return p.gather(o.Result(), share, o.Scope, o.Pos)
 }
 
 // tagged gives the message of each microbatch a tag of its own.
@@ -163,10 +164,10 @@ func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
 	if len(to) == 0 {
 		return
 	}
-	part := p.collective(op.ShardSlice, p.at[v], p.s.share(v), scope, pos)
+	part := p.collective(collective.ShardSlice, p.at[v], p.s.share(v), scope, pos)
 	for _, to := range to {
 		attrs := ir.A("over", ir.Names{p.s.rule.Over}, "peer", ir.Int(to), ir.AttrTag, ir.Int(p.s.tags[v]), "why", p.why())
-		o := p.f.NewOp(op.Send, []*ir.Value{part}, p.tagged(attrs, v))
+		o := p.f.NewOp(collective.Send, []*ir.Value{part}, p.tagged(attrs, v))
 		o.Scope, o.Pos = scope, pos
 		if v.PerMicro() || v.Def == nil || v.Def.Accumulates() == "" {
 			p.put(o, v.PerMicro())

@@ -3,6 +3,7 @@ package schedule
 import (
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/layout"
@@ -62,8 +63,13 @@ func (x share) of(t ir.Type, m *ir.Module) ir.Type {
 	return t
 }
 
-// collective appends what cuts v into shares, or gathers them; v itself where it is
-// sent whole.
+// gather appends the all-gather of shares that were received.
+func (p *program) gather(v *ir.Value, x share, scope string, pos diag.Pos) *ir.Value {
+	return p.collective(collective.AllGather, v, x, scope, pos)
+}
+
+// collective appends the collective by which v is sliced into shares or gathered from them; it returns v
+// itself if v is sent whole.
 func (p *program) collective(name string, v *ir.Value, x share, scope string, pos diag.Pos) *ir.Value {
 	if x.parts <= 1 {
 		return v
@@ -80,6 +86,6 @@ func (p *program) collective(name string, v *ir.Value, x share, scope string, po
 // gathers reports whether the layout lets activations be gathered.
 func gathers(m *ir.Module) bool {
 	return !slices.ContainsFunc(layout.All[*layout.Forbid](layout.Of(m)), func(r *layout.Forbid) bool {
-		return len(r.Of) == 0 && slices.Contains(r.Collectives, op.AllGather)
+		return len(r.Of) == 0 && slices.Contains(r.Collectives, collective.AllGather)
 	})
 }

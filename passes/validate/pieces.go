@@ -67,7 +67,7 @@ func (t *Table) join(axis string, pieces []Number, size int, seen map[string]Num
 				return -1
 			}
 		}
-		return pieces[0] // the same beside every piece
+		return pieces[0] // the same for every piece
 	}
 	if d := op.Lookup(first.op); d == nil || d.Class != op.Elementwise {
 		return -1
@@ -79,11 +79,11 @@ func (t *Table) join(axis string, pieces []Number, size int, seen map[string]Num
 	}
 	n := node{op: first.op, attrs: first.attrs, index: first.index, typ: resized(first.typ, axis, size)}
 	for i := range first.args {
-		beside := make([]Number, len(pieces))
+		operands := make([]Number, len(pieces))
 		for k, p := range pieces {
-			beside[k] = t.nodes[p].args[i]
+			operands[k] = t.nodes[p].args[i]
 		}
-		j := t.joined(axis, beside, size, seen)
+		j := t.joined(axis, operands, size, seen)
 		if j < 0 {
 			return -1
 		}

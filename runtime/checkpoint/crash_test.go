@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ptc/runtime/checkpoint/folderlock"
 )
 
 // saveAs saves step with the content of a generation, which is its seed as well,
@@ -131,14 +133,22 @@ func dies(dir string, overwrite bool, k int, do func(*Store) error) (done []stri
 	}
 	s.wrap = func(w io.WriterAt) io.WriterAt { return dyingWriter{s, w} }
 	defer func() { // a dead process holds no lock, and removes no file
-		if s.lock != nil {
-			s.lock.Die()
+		if l := lockOf(s); l != nil {
+			l.Die()
 		}
 	}()
 	if err := s.Lock(); err != nil {
 		return done, err
 	}
 	return done, do(s)
+}
+
+// lockOf is the lock of a folder of this machine, nil where there is none.
+func lockOf(s *Store) *folderlock.Lock {
+	if d, ok := s.at.(*disk); ok {
+		return d.lock
+	}
+	return nil
 }
 
 // dyingWriter leaves half of the write in which the process dies.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"ptc/runtime/checkpoint/safetensors"
@@ -13,7 +14,8 @@ import (
 // dataFile is one of the files of a checkpoint, which is opened when something of it is read.
 type dataFile struct {
 	want    manifestFile
-	tensors int // that it has to have, or slices of them
+	step    int64                // of which it has to be
+	tensors []safetensors.Tensor // that it has to have, or slices of them, in order of name
 
 	mu sync.RWMutex // locked to open and to close it
 	f  storage.File
@@ -24,33 +26,59 @@ type dataFile struct {
 // thousands of parts.
 var maxOpen = 128
 
+// pool is the files of a checkpoint that are open.
+type pool struct {
+	root   folder // nil: the checkpoint is closed
+	mu     sync.Mutex
+	opened []*dataFile // the one opened first first
+}
+
 // note counts a file that was opened, and closes one that nobody reads where there are too many.
-func (c *Checkpoint) note(d *dataFile) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.opened = append(c.opened, d); len(c.opened) <= maxOpen {
+func (p *pool) note(d *dataFile) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.opened = append(p.opened, d); len(p.opened) <= maxOpen {
 		return
 	}
-	for i, old := range c.opened {
+	for i, old := range p.opened {
 		if old != d && old.mu.TryLock() {
 			_ = old.shut() // was only read
 			old.mu.Unlock()
-			c.opened = slices.Delete(c.opened, i, i+1)
+			p.opened = slices.Delete(p.opened, i, i+1)
 			return
 		}
 	}
 }
 
-// verify opens the file, and holds it to its hash.
-func (d *dataFile) verify(c *Checkpoint) error {
+func (p *pool) close(d *dataFile) error {
+	p.mu.Lock()
+	p.opened = slices.DeleteFunc(p.opened, func(x *dataFile) bool { return x == d })
+	p.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f, err := c.root.open(d.want.Name)
+	return d.shut()
+}
+
+// end closes the folder, of which no file is open.
+func (p *pool) end() error {
+	if p.root == nil {
+		return nil
+	}
+	err := p.root.Close()
+	p.root = nil
+	return err
+}
+
+// verify opens the file, and holds it to its hash.
+func (d *dataFile) verify(p *pool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := p.root.open(d.want.Name)
 	if err != nil {
 		return err
 	}
 	d.f = f
-	c.note(d)
+	p.note(d)
 	got, err := hashFile(f, d.want.Name)
 	switch {
 	case err != nil:
@@ -60,7 +88,7 @@ func (d *dataFile) verify(c *Checkpoint) error {
 	case got.SHA256 != d.want.SHA256:
 		return fmt.Errorf("%s is not what was saved: its SHA-256 differs", d.want.Name)
 	}
-	return d.header(c)
+	return d.header()
 }
 
 func (d *dataFile) otherSize(bytes int64) error {
@@ -68,7 +96,7 @@ func (d *dataFile) otherSize(bytes int64) error {
 }
 
 // read reads a slice of what the file has, whose hash was compared before, by this process or another one.
-func (d *dataFile) read(c *Checkpoint, name string, s Slice, dst []byte) error {
+func (d *dataFile) read(p *pool, name string, s Slice, dst []byte) error {
 	for {
 		d.mu.RLock()
 		if d.r != nil {
@@ -76,23 +104,23 @@ func (d *dataFile) read(c *Checkpoint, name string, s Slice, dst []byte) error {
 			return d.r.ReadSlice(name, s, dst)
 		}
 		d.mu.RUnlock()
-		if err := d.open(c); err != nil {
+		if err := d.open(p); err != nil {
 			return err
 		}
 	}
 }
 
 // open opens the file, if it is not.
-func (d *dataFile) open(c *Checkpoint) error {
+func (d *dataFile) open(p *pool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.r != nil {
 		return nil
 	}
-	if c.root == nil {
+	if p.root == nil {
 		return fmt.Errorf("%s is closed", d.want.Name)
 	}
-	f, err := c.root.open(d.want.Name)
+	f, err := p.root.open(d.want.Name)
 	if err != nil {
 		return err
 	}
@@ -100,59 +128,36 @@ func (d *dataFile) open(c *Checkpoint) error {
 	if f.Size() != d.want.Bytes {
 		err = d.otherSize(f.Size())
 	} else {
-		err = d.header(c)
+		err = d.header()
 	}
 	if err != nil {
 		_ = d.shut() // was only read
 		return err
 	}
-	c.note(d)
+	p.note(d)
 	return nil
 }
 
 // header reads the header, and holds it to the manifest.
-func (d *dataFile) header(c *Checkpoint) error {
+func (d *dataFile) header() error {
 	r, err := safetensors.NewReader(d.f, d.want.Bytes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.want.Name, err)
 	}
-	if step := r.Metadata()[stepKey]; step != strconv.FormatInt(c.Meta.Step, 10) {
-		return fmt.Errorf("%s has step %d, and %s step %q", manifestName, c.Meta.Step, d.want.Name, step)
+	if step := r.Metadata()[stepKey]; step != strconv.FormatInt(d.step, 10) {
+		return fmt.Errorf("%s has step %d, and %s step %q", manifestName, d.step, d.want.Name, step)
 	}
-	if n := len(r.Tensors()); n != d.tensors {
-		return fmt.Errorf("%s lists %d tensors of %s, which has %d", manifestName, d.tensors, d.want.Name, n)
+	if n := len(r.Tensors()); n != len(d.tensors) {
+		return fmt.Errorf("%s lists %d tensors of %s, which has %d", manifestName, len(d.tensors), d.want.Name, n)
 	}
 	for _, t := range r.Tensors() {
-		if !c.has(d, &t) {
+		i, ok := slices.BinarySearchFunc(d.tensors, t.Name, func(x safetensors.Tensor, name string) int { return strings.Compare(x.Name, name) })
+		if !ok || d.tensors[i].DType != t.DType || !slices.Equal(d.tensors[i].Shape, t.Shape) {
 			return fmt.Errorf("%s has %q as %s%v, which %s does not list", d.want.Name, t.Name, t.DType.Safetensors(), t.Shape, manifestName)
 		}
 	}
 	d.r = r
 	return nil
-}
-
-// has says whether the manifest lists what a file has.
-func (c *Checkpoint) has(d *dataFile, t *safetensors.Tensor) bool {
-	i := c.find(t.Name)
-	if i < 0 || c.tensors[i].DType != t.DType {
-		return false
-	}
-	shape := c.tensors[i].Shape
-	if c.parts == 0 {
-		return c.files[fileIndex(t.Name, 0)] == d && slices.Equal(shape, t.Shape)
-	}
-	part := slices.Index(c.files, d)/len(dataFiles) + 1
-	s, ok := c.grids[i].of(part, shape)
-	return ok && c.files[fileIndex(t.Name, part)] == d && slices.Equal(s.Extent, t.Shape)
-}
-
-func (c *Checkpoint) close(d *dataFile) error {
-	c.mu.Lock()
-	c.opened = slices.DeleteFunc(c.opened, func(x *dataFile) bool { return x == d })
-	c.mu.Unlock()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.shut()
 }
 
 // shut closes the file, which is locked.

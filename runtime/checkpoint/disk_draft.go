@@ -14,21 +14,22 @@ import (
 // diskDraft is a checkpoint that is being written to a folder of its own, which then
 // gets the checkpoint's name.
 type diskDraft struct {
-	s     *Store
+	in    *disk
+	saves *saves
 	step  int64
 	tmp   string   // of this draft alone
-	dir   *os.Root // the same folder: what is written goes there, whoever has its name
+	root  *os.Root // the same folder: what is written goes there, whoever has its name
 	files map[string]*os.File
 	guest bool // another process has begun it, and will end it
 }
 
-func (d disk) begin(step int64) (draft, error) {
-	w := &diskDraft{s: d.Store, step: step, files: map[string]*os.File{}}
+func (d *disk) begin(step int64, s *saves) (draft, error) {
+	w := &diskDraft{in: d, saves: s, step: step, files: map[string]*os.File{}}
 	var err error
 	if w.tmp, err = d.makeTemp(stepName(step)); err != nil {
 		return nil, err
 	}
-	if w.dir, err = os.OpenRoot(w.tmp); err != nil {
+	if w.root, err = os.OpenRoot(w.tmp); err != nil {
 		w.abort()
 		return nil, err
 	}
@@ -39,19 +40,19 @@ func (d disk) begin(step int64) (draft, error) {
 // need not be at once.
 const joinWait = 3 * time.Second
 
-func (d disk) join(ticket string) (draft, error) {
+func (d *disk) join(ticket string) (draft, error) {
 	if filepath.Base(ticket) != ticket || !strings.HasPrefix(ticket, tmpPrefix+stepPrefix) {
 		return nil, fmt.Errorf("%q is no folder of a checkpoint that is begun", ticket)
 	}
-	w := &diskDraft{s: d.Store, tmp: filepath.Join(d.Dir, ticket), files: map[string]*os.File{}, guest: true}
+	w := &diskDraft{in: d, tmp: filepath.Join(d.dir, ticket), files: map[string]*os.File{}, guest: true}
 	var err error
 	for end := time.Now().Add(joinWait); ; time.Sleep(joinWait / 100) {
-		if w.dir, err = os.OpenRoot(w.tmp); !errors.Is(err, fs.ErrNotExist) || d.impatient || time.Now().After(end) {
+		if w.root, err = os.OpenRoot(w.tmp); !errors.Is(err, fs.ErrNotExist) || d.impatient || time.Now().After(end) {
 			break
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the folder that rank 0 has made is not there: %s has to be on a disk that all processes see, or in an object store", d.Dir)
+		return nil, fmt.Errorf("the folder that rank 0 has made is not there: %s has to be on a disk that all processes see, or in an object store", d.dir)
 	}
 	return w, err
 }
@@ -60,27 +61,9 @@ func (w *diskDraft) ticket() string { return filepath.Base(w.tmp) }
 
 func (w *diskDraft) at() string { return w.tmp }
 
-// makeTemp makes a folder that no other process has.
-func (s *Store) makeTemp(name string) (string, error) {
-	for i := 0; ; i++ {
-		tmp := filepath.Join(s.Dir, fmt.Sprintf("%s%s-%d-%d", tmpPrefix, name, os.Getpid(), i))
-		err := s.step("make the temporary folder", func() error { return os.Mkdir(tmp, 0o777) })
-		if err == nil {
-			return tmp, nil
-		}
-		if !errors.Is(err, fs.ErrExist) || i == maxTemps {
-			return "", err
-		}
-	}
-}
-
-// maxTemps bounds the search for a free name: one may be left by a killed process
-// that had this one's number, where folders cannot be locked.
-const maxTemps = 1000
-
 func (w *diskDraft) make(name string) (f *os.File, err error) {
-	err = w.s.step("create "+name, func() error {
-		f, err = w.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	err = w.in.step("create "+name, func() error {
+		f, err = w.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		return err
 	})
 	return f, err
@@ -97,7 +80,7 @@ func (w *diskDraft) create(name string, _ int64) (io.WriterAt, error) {
 
 func (w *diskDraft) finish(name string, size int64) (manifestFile, error) {
 	f := w.files[name]
-	if err := w.s.step("sync "+name, f.Sync); err != nil {
+	if err := w.in.step("sync "+name, f.Sync); err != nil {
 		return manifestFile{}, err
 	}
 	// Hashed from what the system has, which is what a reader will get.
@@ -117,10 +100,10 @@ func (w *diskDraft) finish(name string, size int64) (manifestFile, error) {
 }
 
 func (w *diskDraft) holds(f manifestFile) error {
-	st, err := w.dir.Stat(f.Name)
+	st, err := w.root.Stat(f.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s was written, and is not in the folder: %s has to be on a disk that all processes see, or in an object store", f.Name, w.s.Dir)
+		return fmt.Errorf("%s was written, and is not in the folder: %s has to be on a disk that all processes see, or in an object store", f.Name, w.in.dir)
 	case err != nil:
 		return err
 	case st.Size() != f.Bytes:
@@ -134,12 +117,12 @@ func (w *diskDraft) holds(f manifestFile) error {
 func (w *diskDraft) publish(manifest []byte) (string, *Error) {
 	err := w.writeManifest(manifest)
 	if err == nil {
-		err = w.s.step("sync the temporary folder", func() error { return syncRoot(w.dir) })
+		err = w.in.step("sync the temporary folder", func() error { return syncRoot(w.root) })
 	}
 	if err != nil {
 		return "", &Error{Dir: w.tmp, Msg: "cannot be finished", Err: err}
 	}
-	dir := filepath.Join(w.s.Dir, stepName(w.step))
+	dir := filepath.Join(w.in.dir, stepName(w.step))
 	if err := w.name(dir); err != nil {
 		return "", &Error{Dir: dir, Msg: "cannot be put in its place", Err: err}
 	}
@@ -156,10 +139,10 @@ func (w *diskDraft) writeManifest(text []byte) error {
 		return err
 	}
 	defer f.Close()
-	if err := w.s.step("write "+manifestName, func() error { _, err := f.Write(text); return err }); err != nil {
+	if err := w.in.step("write "+manifestName, func() error { _, err := f.Write(text); return err }); err != nil {
 		return err
 	}
-	if err := w.s.step("sync "+manifestName, f.Sync); err != nil {
+	if err := w.in.step("sync "+manifestName, f.Sync); err != nil {
 		return err
 	}
 	return f.Close()
@@ -172,52 +155,34 @@ func (w *diskDraft) writeManifest(text []byte) error {
 //	.tmp-step-7-…   step-7.new   step-7.new   step-7
 //	step-7          step-7       step-7.old   step-7.old   then removed
 func (w *diskDraft) name(dir string) error {
-	s := w.s
 	if err := w.isAt(w.tmp); err != nil {
 		return err
 	}
 	st, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := s.rename(w.tmp, dir); err != nil {
+		if err := w.in.rename(w.tmp, dir); err != nil {
 			return err
 		}
-		return s.sync()
+		return w.in.sync()
 	case err != nil:
 		return err
 	case !st.IsDir():
 		return fmt.Errorf("%s is in the way and is no folder", filepath.Base(dir))
 	}
-	if _, known := s.known[dir]; !known {
+	if _, known := w.saves.known[dir]; !known {
 		return fmt.Errorf("%s is in the way: it was not there when this run began, and is not its own", filepath.Base(dir))
 	}
-	if err := s.rename(w.tmp, dir+newSuffix); err != nil {
+	if err := w.in.rename(w.tmp, dir+newSuffix); err != nil {
 		return err
 	}
 	w.tmp = dir + newSuffix // to be removed if it gets no further
-	return s.replace(dir)
-}
-
-// replace puts step-N.new in the place of step-N.
-func (s *Store) replace(dir string) error {
-	s.remove(dir + oldSuffix)
-	if err := s.rename(dir, dir+oldSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := s.rename(dir+newSuffix, dir); err != nil {
-		_ = s.rename(dir+oldSuffix, dir) // else it stays readable as old
-		return err
-	}
-	if err := s.sync(); err != nil {
-		return err
-	}
-	s.remove(dir + oldSuffix)
-	return nil
+	return w.in.replace(dir)
 }
 
 // isAt checks that a name still leads to the folder that was written.
 func (w *diskDraft) isAt(path string) error {
-	mine, err := w.dir.Stat(".")
+	mine, err := w.root.Stat(".")
 	if err != nil {
 		return err
 	}
@@ -234,7 +199,7 @@ func (w *diskDraft) isAt(path string) error {
 func (w *diskDraft) abort() {
 	w.closeAll()
 	if w.tmp != "" && !w.guest { // what remains is a leftover for the next Lock
-		_ = w.s.step("remove the temporary folder", func() error { return os.RemoveAll(w.tmp) })
+		_ = w.in.step("remove the temporary folder", func() error { return os.RemoveAll(w.tmp) })
 	}
 }
 
@@ -245,7 +210,20 @@ func (w *diskDraft) closeAll() {
 		_ = f.Close()
 	}
 	clear(w.files)
-	if w.dir != nil {
-		_ = w.dir.Close()
+	if w.root != nil {
+		_ = w.root.Close()
 	}
+}
+
+func (d *disk) mark() (string, func(), error) {
+	dir, err := d.makeTemp(stepPrefix + "seen")
+	return filepath.Base(dir), func() { _ = os.Remove(dir) }, err // what is left is removed with other leftovers
+}
+
+func (d *disk) sees(mark string) error {
+	w, err := d.join(mark)
+	if err == nil {
+		w.leave()
+	}
+	return err
 }

@@ -136,15 +136,3 @@ func (g *grid) slices(shape []int64) []held {
 	}
 	return out
 }
-
-// parts are the parts that have something of the tensor: 0 where the file is no part.
-func (g *grid) parts() map[int]bool {
-	out := map[int]bool{}
-	for _, p := range g.Parts {
-		out[int(p)] = true
-	}
-	if len(out) == 0 {
-		out[0] = true
-	}
-	return out
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,10 +24,7 @@ type Checkpoint struct {
 	tensors  []Tensor // in order of name
 	grids    []grid   // of each
 	files    []*dataFile
-	root     folder
-
-	mu     sync.Mutex
-	opened []*dataFile // that are open, the one opened first first
+	pool     pool
 }
 
 // filesAtOnce is how many files are hashed at once: of a disk that is several, and of an object
@@ -69,7 +65,7 @@ func load(dir string, p *Peers) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{Dir: dir, root: root}
+	c := &Checkpoint{Dir: dir, pool: pool{root: root}}
 	if err := c.open(p); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -78,7 +74,7 @@ func load(dir string, p *Peers) (*Checkpoint, error) {
 }
 
 func (c *Checkpoint) open(p *Peers) error {
-	m, err := readManifest(c.root)
+	m, err := readManifest(c.pool.root)
 	if err != nil {
 		return err
 	}
@@ -97,9 +93,9 @@ func (c *Checkpoint) open(p *Peers) error {
 			continue // another one compares its hash
 		}
 		g.Go(func() error {
-			errs[i] = f.verify(c)
+			errs[i] = f.verify(&c.pool)
 			if p != nil { // the file need not be one that this process reads
-				_ = c.close(f) // was only read
+				_ = c.pool.close(f) // was only read
 			}
 			return nil
 		})
@@ -111,29 +107,23 @@ func (c *Checkpoint) open(p *Peers) error {
 // list takes the tensors and files of the manifest over.
 func (c *Checkpoint) list(m *manifest) error {
 	for _, f := range m.Files {
-		c.files = append(c.files, &dataFile{want: f})
+		c.files = append(c.files, &dataFile{want: f, step: m.Step})
 	}
 	for _, mt := range m.Tensors {
 		d, ok := dtype.ParseSafetensors(mt.DType)
 		if !ok {
 			return fmt.Errorf("%s lists %q as %s, which is no type", manifestName, mt.Name, mt.DType)
 		}
-		c.tensors = append(c.tensors, Tensor{safetensors.Tensor{Name: mt.Name, DType: d, Shape: mt.Shape}, mt.Axes})
+		t := safetensors.Tensor{Name: mt.Name, DType: d, Shape: mt.Shape}
+		c.tensors = append(c.tensors, Tensor{t, mt.Axes})
 		c.grids = append(c.grids, mt.grid)
-		for part := range mt.grid.parts() {
-			c.files[fileIndex(mt.Name, part)].tensors++
+		for _, h := range mt.grid.slices(mt.Shape) {
+			f := c.files[fileIndex(mt.Name, h.part)]
+			t.Shape = h.Extent
+			f.tensors = append(f.tensors, t)
 		}
 	}
 	return nil
-}
-
-// find gives the place of a tensor in the list, or -1.
-func (c *Checkpoint) find(name string) int {
-	i, ok := slices.BinarySearchFunc(c.tensors, name, func(t Tensor, name string) int { return strings.Compare(t.Name, name) })
-	if !ok {
-		return -1
-	}
-	return i
 }
 
 // Tensors lists what was saved, in order of name. It is not to be changed.
@@ -150,8 +140,8 @@ func (c *Checkpoint) Read(name string, s Slice, dst []byte) error {
 }
 
 func (c *Checkpoint) read(name string, s Slice, dst []byte) error {
-	i := c.find(name)
-	if i < 0 {
+	i, ok := slices.BinarySearchFunc(c.tensors, name, func(t Tensor, name string) int { return strings.Compare(t.Name, name) })
+	if !ok {
 		return fmt.Errorf("there is no tensor %q", name)
 	}
 	t := &c.tensors[i]
@@ -167,10 +157,10 @@ func (c *Checkpoint) read(name string, s Slice, dst []byte) error {
 		file := c.files[fileIndex(name, h.part)]
 		in := both.From(h.Offset)
 		if slices.Equal(both.Extent, s.Extent) {
-			return file.read(c, name, in, dst)
+			return file.read(&c.pool, name, in, dst)
 		}
 		buf := make([]byte, both.Elems()*int64(t.DType.Size()))
-		if err := file.read(c, name, in, buf); err != nil {
+		if err := file.read(&c.pool, name, in, buf); err != nil {
 			return err
 		}
 		to := safetensors.Tensor{Name: name, DType: t.DType, Shape: s.Extent}
@@ -185,11 +175,7 @@ func (c *Checkpoint) read(name string, s Slice, dst []byte) error {
 func (c *Checkpoint) Close() error {
 	var errs []error
 	for _, f := range c.files {
-		errs = append(errs, c.close(f))
+		errs = append(errs, c.pool.close(f))
 	}
-	if c.root != nil {
-		errs = append(errs, c.root.Close())
-		c.root = nil
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.pool.end())...)
 }

@@ -1,17 +1,8 @@
 package checkpoint
 
 import (
-	"errors"
-	"os"
-
-	"ptc/runtime/checkpoint/folderlock"
+	"time"
 )
-
-// lockName is the file, or the object, whose lock says that a process saves into the folder.
-const lockName = folderlock.Name
-
-// HeldError says who saves into a folder.
-type HeldError = folderlock.HeldError
 
 // Lock makes the folder and reserves it for what this process saves, until
 // Unlock. Another process that has it is an *Error that names it. Then it clears
@@ -30,7 +21,7 @@ func (s *Store) Lock() error {
 	if err := p.take(); err != nil {
 		return err
 	}
-	s.sequence, s.replaced, s.known = 0, nil, map[string]int64{}
+	s.saves = saves{known: map[string]int64{}, strange: s.saves.strange}
 	if err := s.ready(p); err != nil {
 		s.Unlock()
 		return &Error{Dir: s.Dir, Msg: "cannot be prepared", Err: err}
@@ -48,41 +39,14 @@ func (s *Store) ready(p place) error {
 		return err
 	}
 	for _, e := range entries {
-		s.sequence = max(s.sequence, e.Sequence)
-		s.known[e.Dir] = e.Sequence
+		s.saves.last = max(s.saves.last, e.Sequence)
+		s.saves.known[e.Dir] = e.Sequence
 		if s.Overwrite {
-			s.replaced = append(s.replaced, e.Dir)
+			s.saves.replaced = append(s.saves.replaced, e.Dir)
 		}
 	}
 	return nil
 }
-
-// take makes the folder and takes its lock.
-func (d disk) take() error {
-	l, err := folderlock.Take(d.Dir, func(f *os.File) error {
-		return d.step("lock the folder", func() error { return folderlock.Try(f) })
-	})
-	var held *HeldError
-	switch {
-	case errors.As(err, &held):
-		return &Error{Dir: d.Dir, Msg: "is in use", Err: held}
-	case err != nil:
-		return &Error{Dir: d.Dir, Msg: "cannot be locked", Err: err}
-	}
-	d.lock = l
-	return nil
-}
-
-// tidy clears away what a killed run has left.
-func (d disk) tidy() error {
-	if d.lock.Real {
-		return errors.Join(d.removeLeftovers(), d.finishReplacing())
-	}
-	d.warn("the file system of %s has no locks: make sure that no other run saves there", d.Dir)
-	return nil
-}
-
-func (d disk) locked() bool { return d.lock != nil }
 
 // stillLocked finds out whether the lock is the one that others would meet. If
 // the folder was removed during the run, it is made and locked again.
@@ -102,13 +66,11 @@ func (s *Store) stillLocked() (place, error) {
 		return p, nil
 	}
 	s.Unlock()
-	known := s.known
+	known := s.saves.known
 	err = s.Lock()
-	s.replaced, s.known = nil, known // of the folder that there is now, nothing else is this run's to replace
+	s.saves.replaced, s.saves.known = nil, known // of the folder that there is now, nothing else is this run's to replace
 	return p, err
 }
-
-func (d disk) mine() (bool, error) { return d.lock.Leads(), nil }
 
 // Unlock ends what Lock began. It may be called without.
 func (s *Store) Unlock() {
@@ -117,7 +79,36 @@ func (s *Store) Unlock() {
 	}
 }
 
-func (d disk) release() {
-	d.lock.Release()
-	d.lock = nil
+// Seen finds out whether every process sees what rank 0, which has locked the store, writes there. All call it.
+func (s *Store) Seen(p *Peers) error {
+	mark, unmark, err := "", func() {}, error(nil)
+	var at place
+	if at, err = s.place(); err == nil && p.Rank == 0 {
+		mark, unmark, err = at.mark()
+	}
+	defer unmark()
+	if err := p.Agree(err); err != nil {
+		return err
+	}
+	if mark, err = p.tell(mark); err != nil {
+		return err
+	}
+	if err = at.sees(mark); err != nil {
+		err = &Error{Dir: s.Dir, Msg: "is not what rank 0 has", Err: err}
+	}
+	return p.Agree(err)
+}
+
+// Probe says how long a checkpoint of n bytes takes below the folder, by writing that
+// many to a file, putting them on disk, and hashing what the system has of them, as a
+// save does; or by uploading them. Nothing is left of it. The store has to be locked.
+func (s *Store) Probe(n int64) (took time.Duration, err error) {
+	p, err := s.stillLocked()
+	if err != nil {
+		return 0, err
+	}
+	if took, err = p.probe(n); err != nil {
+		return 0, &Error{Dir: s.Dir, Msg: "cannot be written to", Err: err}
+	}
+	return took, nil
 }

@@ -5,54 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-
-	"ptc/runtime/checkpoint/safetensors"
 )
-
-// Slice is a box of a global tensor; the zero Slice is all of it.
-type Slice = safetensors.Slice
-
-// Tensor describes a global tensor.
-type Tensor struct {
-	safetensors.Tensor          // its name is the path of a parameter, or of its state: path/state
-	Axes               []string // their names, one for each axis
-}
-
-// Meta says what a checkpoint is of. A run that resumes compares the hashes.
-type Meta struct {
-	Step   int64    `json:"step"`             // steps that are done
-	Seed   uint64   `json:"seed"`             // of the run
-	Loss   *float64 `json:"loss,omitempty"`   // of the last of those steps; nil: not known
-	Model  string   `json:"model_hash"`       // of the model's mathematics
-	Source string   `json:"source_hash"`      // of the source text
-	Data   string   `json:"data_fingerprint"` // of the data
-	// Valid is the validation loss after them; nil: it was not measured before the save.
-	Valid *float64 `json:"validation_loss,omitempty"`
-	// Phases say what the steps were fed, from the first one on. None: of a program that did not
-	// say, or before the first step.
-	Phases []Phase `json:"phases,omitempty"`
-	// Settings are the values of the plan's ports, such as a learning rate.
-	Settings []Setting `json:"settings,omitempty"`
-	// Patience is how long validation has got no better; nil where the run does not end by it.
-	Patience *Patience `json:"patience,omitempty"`
-}
-
-// Patience is the state of what ends a run early.
-type Patience struct {
-	Best  *float64 `json:"best,omitempty"` // so far
-	Since int64    `json:"since"`          // validations that were not better than that
-	Step  int64    `json:"step"`           // after which the last one was
-}
-
-// Setting is the value of a port of the plan.
-type Setting struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-}
 
 // formatVersion is raised when a manifest is no longer read by older programs.
 // Format 1 had neither a hash of itself nor a sequence number: such a checkpoint
@@ -79,12 +37,6 @@ type manifest struct {
 	Tensors []manifestTensor `json:"tensors"`
 }
 
-type manifestFile struct {
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-}
-
 type manifestTensor struct {
 	Name  string   `json:"name"`
 	File  string   `json:"file,omitempty"` // that has all of it; of a checkpoint in parts none
@@ -95,23 +47,9 @@ type manifestTensor struct {
 }
 
 const (
-	modelFile     = "model.safetensors"
-	optimizerFile = "optimizer.safetensors"
-	manifestName  = "manifest.json"
-	maxManifest   = 256 << 20
+	manifestName = "manifest.json"
+	maxManifest  = 256 << 20 // bytes
 )
-
-// dataFiles are the files of every checkpoint that is in no parts, with or without tensors in them; of one in
-// parts, those of each part have a number in their names.
-var dataFiles = [...]string{modelFile, optimizerFile}
-
-// fileOf says where a tensor is: a path never has a slash, a state always.
-func fileOf(name string) string {
-	if strings.Contains(name, "/") {
-		return optimizerFile
-	}
-	return modelFile
-}
 
 // hashKey is what stands before the manifest's own hash. No string in a manifest
 // has it, since a quote in a string is escaped.
@@ -208,20 +146,103 @@ func decodeManifest(text []byte) (*manifest, error) {
 	return m, nil
 }
 
-// Error says which checkpoint cannot be read or written, and why.
-type Error struct {
-	Dir string
-	Msg string
-	Err error
-}
+// maxExamples bounds the examples of a run, so that sums of them are numbers.
+const maxExamples = 1 << 60
 
-func (e *Error) Error() string {
-	s := "checkpoint " + e.Dir + ": " + e.Msg
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+// checkPhases holds the phases of a manifest to its step: each begins behind the one before,
+// and has as many examples as its steps.
+func (m *manifest) checkPhases() error {
+	if len(m.Phases) > 0 && m.Format < formatPhases {
+		return fmt.Errorf("%s has format %d, and what only format %d has", manifestName, m.Format, formatPhases)
 	}
-	return s
+	first, all := int64(1), int64(0)
+	for i, p := range m.Phases {
+		end := m.Step
+		if i+1 < len(m.Phases) {
+			end = m.Phases[i+1].First - 1
+		}
+		steps := end - p.First + 1
+		if p.First != first || steps < 1 || p.Batch < 1 || p.Batch > maxExamples/steps || p.Examples != steps*p.Batch || p.Examples > maxExamples-all {
+			return fmt.Errorf("%s has a phase of %d examples from step %d on, in batches of %d, which does not go with step %d", manifestName, p.Examples, p.First, p.Batch, end)
+		}
+		first, all = end+1, all+p.Examples
+		given := int64(0)
+		for _, s := range p.Sources {
+			if s.Examples < 0 || s.Examples > p.Examples-given {
+				return fmt.Errorf("%s has a source with %d of %d examples", manifestName, s.Examples, p.Examples)
+			}
+			given += s.Examples
+		}
+		if len(p.Sources) > 0 && given != p.Examples {
+			return fmt.Errorf("%s has sources with %d of %d examples", manifestName, given, p.Examples)
+		}
+	}
+	return nil
 }
 
-// Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
+// maxParts is the most parts of a checkpoint, as their numbers have five digits.
+const maxParts = 99_999
+
+// maxElems bounds the elements of a tensor, so that its bytes are a number.
+const maxElems = 1 << 56
+
+// checkFiles holds the files to the number of parts. A name is joined to a path, so any other is refused.
+func (m *manifest) checkFiles() error {
+	switch {
+	case m.Parts < 0 || m.Parts > maxParts:
+		return fmt.Errorf("%s has %d parts, which no checkpoint has", manifestName, m.Parts)
+	case m.Parts > 0 != (m.Format >= formatParts):
+		return fmt.Errorf("%s has format %d and %d parts, and only format %d has parts", manifestName, m.Format, m.Parts, formatParts)
+	case len(m.Files) != max(1, m.Parts)*len(dataFiles):
+		return fmt.Errorf("%s has %d files and %d parts, which no checkpoint has", manifestName, len(m.Files), m.Parts)
+	}
+	for at := 0; at < len(m.Files); at += len(dataFiles) {
+		part := 0
+		if m.Parts > 0 {
+			part = at/len(dataFiles) + 1
+		}
+		for i, want := range partFiles(part, m.Parts) {
+			if f := m.Files[at+i]; f.Name != want {
+				return fmt.Errorf("%s names the file %q where %s belongs", manifestName, f.Name, want)
+			}
+		}
+	}
+	return nil
+}
+
+// checkTensor holds a tensor to where it has to be.
+func (m *manifest) checkTensor(t *manifestTensor) error {
+	if len(t.Axes) != len(t.Shape) {
+		return errors.New("it has not as many axes as sizes")
+	}
+	if m.Parts == 0 {
+		if t.File != fileOf(t.Name) || len(t.Starts)+len(t.grid.Parts) > 0 {
+			return fmt.Errorf("%s is the file that has it", fileOf(t.Name))
+		}
+		return nil
+	}
+	if t.File != "" {
+		return errors.New("it has a file, and the checkpoint is in parts")
+	}
+	elems := int64(1)
+	for _, n := range t.Shape {
+		if n < 0 || n > maxElems || elems > maxElems/max(1, n) {
+			return fmt.Errorf("its shape is %v", t.Shape)
+		}
+		elems *= n
+	}
+	return t.grid.check(t.Shape, m.Parts)
+}
+
+// divide puts the slices of a division into the manifest, whose tensors are in order of name.
+func (m *manifest) divide(d *Division) {
+	m.Parts = d.parts
+	at := map[string]int{}
+	for i := range d.tensors {
+		at[d.tensors[i].Name] = i
+	}
+	for i := range m.Tensors {
+		t := &m.Tensors[i]
+		t.File, t.grid = "", d.grids[at[t.Name]]
+	}
+}

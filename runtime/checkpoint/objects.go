@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,11 +34,40 @@ import (
 // machines are taken back is the one that is meant, and what a dead run has left in the
 // way keeps nobody out.
 type objects struct {
-	s      *Store
-	f      *storage.Folder
-	token  string // of the lock; "": not locked
+	lease
+	dir    string
+	warn   func(format string, args ...any)
 	tidied bool
 	guest  bool // another process has the lock, and the token is its
+}
+
+// take writes the lock, and so finds out before the first step whether anything can be
+// written.
+func (o *objects) take() error {
+	old, err := o.held()
+	if err != nil {
+		return &Error{Dir: o.dir, Msg: "cannot be locked", Err: err}
+	}
+	o.token, o.tidied = rand.Text(), false
+	if err := o.sign(); err != nil {
+		o.token = ""
+		return &Error{Dir: o.dir, Msg: "cannot be locked", Err: err}
+	}
+	if old != nil {
+		o.warn("%s has saved into %s and did not end regularly, or runs still: this run takes over, and that one saves no more", old.Holder, o.dir)
+	}
+	return nil
+}
+
+// mark is the token of the lock.
+func (o *objects) mark() (string, func(), error) { return o.token, func() {}, nil }
+
+func (o *objects) sees(mark string) error {
+	mine, err := (&lease{f: o.f, token: mark}).mine()
+	if err == nil && !mine {
+		err = errors.New("the lock of rank 0 is not there: all processes need the same object store")
+	}
+	return err
 }
 
 // contents are the names of files by the folder that they are in.
@@ -85,7 +115,7 @@ func (o *objects) clear() error {
 			continue
 		}
 		if there, err := o.has(name + "/" + manifestName); there || err != nil { // the listing need not be whole
-			return cmp.Or(err, error(&Error{Dir: storage.Join(o.s.Dir, name), Msg: "has a manifest that the store does not list"}))
+			return cmp.Or(err, error(&Error{Dir: storage.Join(o.dir, name), Msg: "has a manifest that the store does not list"}))
 		}
 		for _, file := range files[name] {
 			if err := o.delete(name + "/" + file); err != nil {
@@ -94,9 +124,9 @@ func (o *objects) clear() error {
 		}
 	}
 	for _, prefix := range []string{stepPrefix, tmpPrefix} {
-		if err := o.s.step("end uploads", func() error { return o.f.EndUploads(prefix) }); err != nil {
+		if err := o.step("end uploads", func() error { return o.f.EndUploads(prefix) }); err != nil {
 			// Who may write need not be allowed to list uploads, nor can every store.
-			o.s.warn("whether killed runs have left uploads below %s is not known: %v", o.s.Dir, err)
+			o.warn("whether killed runs have left uploads below %s is not known: %v", o.dir, err)
 			break
 		}
 	}
@@ -117,7 +147,7 @@ func (o *objects) has(name string) (bool, error) {
 }
 
 func (o *objects) delete(name string) error {
-	return o.s.step("delete "+name, func() error { return o.f.Delete(name) })
+	return o.step("delete "+name, func() error { return o.f.Delete(name) })
 }
 
 // remove removes the manifest first, so that what is half removed is not taken for a
@@ -134,7 +164,7 @@ func (o *objects) remove(dir string) {
 		}
 	}
 	if err != nil {
-		o.s.warn("checkpoint %s cannot be removed: %v", dir, err)
+		o.warn("checkpoint %s cannot be removed: %v", dir, err)
 	}
 }
 
@@ -144,9 +174,9 @@ func (o *objects) probe(n int64) (time.Duration, error) {
 	u := o.f.Create(name, n, false)
 	defer u.Abort()
 	begun := time.Now()
-	err := o.s.fill(u, n)
+	err := fill(o.writer(u), n)
 	if err == nil {
-		err = o.s.step("write the probe", u.Commit)
+		err = o.step("write the probe", u.Commit)
 	}
 	took := time.Since(begun)
 	if err == nil {
@@ -154,12 +184,6 @@ func (o *objects) probe(n int64) (time.Duration, error) {
 	}
 	return took, err
 }
-
-// objectFolder reads the objects of a checkpoint.
-type objectFolder struct{ f *storage.Folder }
-
-func (o objectFolder) open(name string) (storage.File, error) { return o.f.Open(name) }
-func (o objectFolder) Close() error                           { return nil }
 
 // objectDraft is a checkpoint that is being uploaded.
 type objectDraft struct {
@@ -172,11 +196,11 @@ type objectDraft struct {
 // objectTicket is the text of a ticket. Who joins with the token of the lock sees when another run has taken over.
 type objectTicket struct{ Name, Token string }
 
-func (o *objects) begin(step int64) (draft, error) {
+func (o *objects) begin(step int64, s *saves) (draft, error) {
 	if err := o.clear(); err != nil {
 		return nil, err
 	}
-	name, err := o.free(step)
+	name, err := o.free(step, s.last)
 	if err != nil {
 		return nil, err
 	}
@@ -191,24 +215,24 @@ func (o *objects) join(text string) (draft, error) {
 	if _, _, ok := parseName(t.Name); !ok {
 		return nil, fmt.Errorf("%q is no folder of a checkpoint", t.Name)
 	}
-	guest := &objects{s: o.s, f: o.f, token: t.Token, guest: true}
+	guest := &objects{lease: lease{o.hooks, o.f, t.Token}, dir: o.dir, warn: o.warn, guest: true}
 	return &objectDraft{o: guest, name: t.Name, files: map[string]*storage.Upload{}}, nil
 }
 
 // free is a name for a folder of a step below which nothing is.
-func (o *objects) free(step int64) (string, error) {
+func (o *objects) free(step, saved int64) (string, error) {
 	names, _, err := o.contents()
 	if err != nil {
 		return "", err
 	}
 	name := stepName(step)
-	for n := o.s.sequence + 1; slices.Contains(names, name); n++ {
+	for n := saved + 1; slices.Contains(names, name); n++ {
 		name = stepName(step) + numberSuffix(n)
 	}
 	return name, nil
 }
 
-func (d *objectDraft) at() string { return storage.Join(d.o.s.Dir, d.name) }
+func (d *objectDraft) at() string { return storage.Join(d.o.dir, d.name) }
 
 func (d *objectDraft) ticket() string {
 	text, err := json.Marshal(objectTicket{d.name, d.o.token})
@@ -249,7 +273,7 @@ func (d *objectDraft) appear(file string, do func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := d.o.s.step("complete "+file, do); err != nil {
+	if err := d.o.step("complete "+file, do); err != nil {
 		return err
 	}
 	d.there = append(d.there, file)

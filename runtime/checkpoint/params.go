@@ -60,5 +60,5 @@ func OpenWith(p *Peers, dir string, warn func(string)) (*Checkpoint, error) {
 	case one:
 		return loadWith(dir, p)
 	}
-	return (&Store{Dir: dir, Warn: warn, Peers: p}).Latest()
+	return (&Store{Dir: dir, Warn: warn}).latest(p)
 }

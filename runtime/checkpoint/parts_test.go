@@ -108,7 +108,7 @@ func storesT(t *testing.T, dir string, n int) []*Store {
 	t.Helper()
 	out := make([]*Store, n)
 	for i := range out {
-		out[i] = &Store{Dir: dir, impatient: true, Warn: func(m string) { t.Error(m) }}
+		out[i] = &Store{Dir: dir, hooks: hooks{impatient: true}, Warn: func(m string) { t.Error(m) }}
 	}
 	lockT(t, out[0])
 	return out

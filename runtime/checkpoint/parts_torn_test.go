@@ -126,7 +126,7 @@ func tornT(t *testing.T, what, dir string, found []string, readers int) {
 func TestFolderIsNotShared(t *testing.T) {
 	stores := savedParts(t, filepath.Join(t.TempDir(), "run"))
 	before := files(t, stores[0])
-	stores[2].Dir = filepath.Join(t.TempDir(), "run")
+	stores[2] = &Store{Dir: filepath.Join(t.TempDir(), "run"), hooks: hooks{impatient: true}, Warn: stores[2].Warn}
 	d := Divide(partTensors, 3, partBoxes)
 	c, peers := newCrew(3)
 	for rank, err := range together(peers, c, func(p *Peers) error {
@@ -215,8 +215,8 @@ func partlyDies(t *testing.T, dir string, dying, k int) (done []string, err erro
 			t.Errorf("after %q rank %d ends with %v, the one that dies with %v", done, rank, err, errs[dying])
 		}
 	}
-	if stores[0].lock != nil {
-		stores[0].lock.Die()
+	if l := lockOf(stores[0]); l != nil {
+		l.Die()
 	}
 	return done, errs[dying]
 }
@@ -245,8 +245,8 @@ func goesOn(t *testing.T, dir string, want int64, when string) {
 	savePartly(t, next, Meta{Step: 4, Seed: 10}, partTensors, partBoxes)
 	check(10)
 	names := files(t, next[0])
-	if next[0].away != nil {
-		list, err := next[0].away.f.List()
+	if o, ok := next[0].at.(*objects); ok {
+		list, err := o.f.List()
 		if err != nil {
 			t.Fatal(err)
 		}

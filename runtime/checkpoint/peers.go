@@ -98,26 +98,6 @@ func (p *Peers) same(mine []byte, otherwise string) error {
 	return nil
 }
 
-// Seen finds out whether every process sees what rank 0, which has locked the store, writes there. All call it.
-func (s *Store) Seen(p *Peers) error {
-	mark, unmark, err := "", func() {}, error(nil)
-	var at place
-	if at, err = s.place(); err == nil && p.Rank == 0 {
-		mark, unmark, err = at.mark()
-	}
-	defer unmark()
-	if err := p.Agree(err); err != nil {
-		return err
-	}
-	if mark, err = p.tell(mark); err != nil {
-		return err
-	}
-	if err = at.sees(mark); err != nil {
-		err = &Error{Dir: s.Dir, Msg: "is not what rank 0 has", Err: err}
-	}
-	return p.Agree(err)
-}
-
 // tellBytes is as much as rank 0 tells of a draft.
 const tellBytes = 128
 

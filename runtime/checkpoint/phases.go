@@ -1,6 +1,36 @@
 package checkpoint
 
-import "fmt"
+// Meta says what a checkpoint is of. A run that resumes compares the hashes.
+type Meta struct {
+	Step   int64    `json:"step"`             // steps that are done
+	Seed   uint64   `json:"seed"`             // of the run
+	Loss   *float64 `json:"loss,omitempty"`   // of the last of those steps; nil: not known
+	Model  string   `json:"model_hash"`       // of the model's mathematics
+	Source string   `json:"source_hash"`      // of the source text
+	Data   string   `json:"data_fingerprint"` // of the data
+	// Valid is the validation loss after them; nil: it was not measured before the save.
+	Valid *float64 `json:"validation_loss,omitempty"`
+	// Phases say what the steps were fed, from the first one on. None: of a program that did not
+	// say, or before the first step.
+	Phases []Phase `json:"phases,omitempty"`
+	// Settings are the values of the plan's ports, such as a learning rate.
+	Settings []Setting `json:"settings,omitempty"`
+	// Patience is how long validation has got no better; nil where the run does not end by it.
+	Patience *Patience `json:"patience,omitempty"`
+}
+
+// Patience is the state of what ends a run early.
+type Patience struct {
+	Best  *float64 `json:"best,omitempty"` // so far
+	Since int64    `json:"since"`          // validations that were not better than that
+	Step  int64    `json:"step"`           // after which the last one was
+}
+
+// Setting is the value of a port of the plan.
+type Setting struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
 
 // Phase is a number of steps in which a run was fed the same data in batches of one size.
 type Phase struct {
@@ -20,38 +50,4 @@ type Source struct {
 	Share    int64             `json:"share,omitempty"` // of 10,000 examples of a mixture
 	Examples int64             `json:"examples"`        // that it gave in the phase
 	Facts    map[string]string `json:"facts,omitempty"` // what its fingerprint is of
-}
-
-// maxExamples bounds the examples of a run, so that sums of them are numbers.
-const maxExamples = 1 << 60
-
-// checkPhases holds the phases of a manifest to its step: each begins behind the one before,
-// and has as many examples as its steps.
-func (m *manifest) checkPhases() error {
-	if len(m.Phases) > 0 && m.Format < formatPhases {
-		return fmt.Errorf("%s has format %d, and what only format %d has", manifestName, m.Format, formatPhases)
-	}
-	first, all := int64(1), int64(0)
-	for i, p := range m.Phases {
-		end := m.Step
-		if i+1 < len(m.Phases) {
-			end = m.Phases[i+1].First - 1
-		}
-		steps := end - p.First + 1
-		if p.First != first || steps < 1 || p.Batch < 1 || p.Batch > maxExamples/steps || p.Examples != steps*p.Batch || p.Examples > maxExamples-all {
-			return fmt.Errorf("%s has a phase of %d examples from step %d on, in batches of %d, which does not go with step %d", manifestName, p.Examples, p.First, p.Batch, end)
-		}
-		first, all = end+1, all+p.Examples
-		given := int64(0)
-		for _, s := range p.Sources {
-			if s.Examples < 0 || s.Examples > p.Examples-given {
-				return fmt.Errorf("%s has a source with %d of %d examples", manifestName, s.Examples, p.Examples)
-			}
-			given += s.Examples
-		}
-		if len(p.Sources) > 0 && given != p.Examples {
-			return fmt.Errorf("%s has sources with %d of %d examples", manifestName, given, p.Examples)
-		}
-	}
-	return nil
 }

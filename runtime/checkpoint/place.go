@@ -1,17 +1,18 @@
 package checkpoint
 
 import (
-	"errors"
-	"fmt"
+	"crypto/sha256"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
-	"ptc/internal/regular"
-	"ptc/runtime/storage"
+	"ptc/runtime/checkpoint/folderlock"
 )
+
+// lockName is the file, or the object, whose lock says that a process saves into the folder.
+const lockName = folderlock.Name
+
+// HeldError says who saves into a folder.
+type HeldError = folderlock.HeldError
 
 // place is where the checkpoints of a store are: a folder of this machine, or
 // objects. All that is not the same for both is behind it, and behind folder and
@@ -30,7 +31,7 @@ type place interface {
 	// release ends what take began.
 	release()
 	// begin starts a checkpoint, of which nothing is seen before it is published.
-	begin(step int64) (draft, error)
+	begin(step int64, s *saves) (draft, error)
 	// join takes part in a checkpoint that another process has begun, by its ticket.
 	join(ticket string) (draft, error)
 	// mark leaves a mark in the place, which other processes are to see; unmark removes it.
@@ -40,12 +41,6 @@ type place interface {
 	remove(dir string)
 	// probe writes n bytes as a checkpoint would be.
 	probe(n int64) (time.Duration, error)
-}
-
-// folder is a checkpoint that is open for reading.
-type folder interface {
-	open(name string) (storage.File, error)
-	Close() error
 }
 
 // draft is a checkpoint that is being written.
@@ -69,94 +64,42 @@ type draft interface {
 	leave()
 }
 
-// place is that of the store's folder.
-func (s *Store) place() (place, error) {
-	if !storage.Remote(s.Dir) {
-		return disk{s}, nil
-	}
-	if s.away == nil {
-		f, err := storage.OpenFolder(s.Dir)
-		if err != nil {
-			return nil, err
-		}
-		s.away = &objects{s: s, f: f}
-	}
-	return s.away, nil
+// hooks are for tests.
+type hooks struct {
+	wrap      func(io.WriterAt) io.WriterAt // puts a fault into writes
+	fault     func(step string) error       // puts one before any other step
+	impatient bool                          // does not wait for folders of other hosts
 }
 
-// disk is a folder of this machine.
-type disk struct{ *Store }
-
-func (d disk) names() (out []string, err error) {
-	names, err := os.ReadDir(d.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, n := range names {
-		if n.IsDir() {
-			out = append(out, n.Name())
+// step does something to the place, unless a test stops a save before it.
+func (h *hooks) step(what string, do func() error) error {
+	if h.fault != nil {
+		if err := h.fault(what); err != nil {
+			return err
 		}
 	}
-	return out, err
+	return do()
 }
 
-func (d disk) remove(dir string) { d.Store.remove(dir) }
-
-func (d disk) mark() (string, func(), error) {
-	dir, err := d.makeTemp(stepPrefix + "seen")
-	return filepath.Base(dir), func() { _ = os.Remove(dir) }, err // what is left is removed with other leftovers
-}
-
-func (d disk) sees(mark string) error {
-	w, err := d.join(mark)
-	if err == nil {
-		w.leave()
+// writer is dst, which a test may let fail.
+func (h *hooks) writer(dst io.WriterAt) io.WriterAt {
+	if h.wrap != nil {
+		return h.wrap(dst)
 	}
-	return err
+	return dst
 }
 
-// openFolder opens a checkpoint for reading, and does not wait for what is none.
-func openFolder(dir string) (folder, error) {
-	if storage.Remote(dir) {
-		f, err := storage.OpenFolder(dir)
-		if err != nil {
-			return nil, err
+// fill writes n bytes that no file system makes less of.
+func fill(dst io.WriterAt, n int64) error {
+	h, block := sha256.New(), make([]byte, 0, 1<<20)
+	for len(block) < cap(block) {
+		h.Write([]byte{byte(len(block))})
+		block = h.Sum(block)
+	}
+	for at := int64(0); at < n; at += int64(len(block)) {
+		if _, err := dst.WriteAt(block[:min(int64(len(block)), n-at)], at); err != nil {
+			return err
 		}
-		return objectFolder{f}, nil
 	}
-	st, err := os.Stat(dir)
-	if err != nil {
-		return nil, err
-	}
-	if !st.IsDir() {
-		return nil, fmt.Errorf("it is %s, and a checkpoint is a folder", regular.Kind(st.Mode()))
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	return diskFolder{root}, nil
+	return nil
 }
-
-// diskFolder reads files of an open folder, outside of which no name leads.
-type diskFolder struct{ *os.Root }
-
-func (d diskFolder) open(name string) (storage.File, error) {
-	f, err := regular.OpenIn(d.Root, name)
-	if err != nil {
-		return nil, err
-	}
-	st, err := f.Stat()
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return diskFile{f, st.Size()}, nil
-}
-
-type diskFile struct {
-	*os.File
-	size int64
-}
-
-func (f diskFile) Size() int64 { return f.size }

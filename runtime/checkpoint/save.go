@@ -1,15 +1,10 @@
 package checkpoint
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 
 	"ptc/runtime/checkpoint/safetensors"
-	"ptc/runtime/storage"
 )
 
 // Writer is a checkpoint that is being written. Slices may be written
@@ -22,21 +17,6 @@ type Writer struct {
 	names [len(dataFiles)]string
 	files [len(dataFiles)]*safetensors.Writer
 	ended bool
-}
-
-// stepKey is the metadata of the data files that says of which step they are.
-const stepKey = "step"
-
-// Order is that in which tensors are to be written, each whole, by their place in the
-// list: an object is sent while it is written, from its start to its end. Files of this
-// machine take any order, and slices.
-func Order(tensors []Tensor) []int {
-	order := make([]int, len(tensors))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return safetensors.FileOrder(&tensors[a].Tensor, &tensors[b].Tensor) })
-	return order
 }
 
 // Begin starts a checkpoint of the tensors. The caller writes each element of
@@ -68,10 +48,10 @@ func (s *Store) begin(meta Meta, tensors []Tensor) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{store: s, place: p, m: newManifest(meta, tensors)}
-	w.m.Sequence = s.sequence + 1
+	w.m.Sequence = s.saves.last + 1
 	err = w.m.checkPhases() // nobody could read it
 	if err == nil {
-		w.draft, err = p.begin(meta.Step)
+		w.draft, err = p.begin(meta.Step, &s.saves)
 	}
 	if err != nil {
 		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}
@@ -96,10 +76,7 @@ func (w *Writer) create(names [len(dataFiles)]string, tensors []Tensor, step int
 		if err != nil {
 			return err
 		}
-		if w.store.wrap != nil {
-			dst = w.store.wrap(dst)
-		}
-		if w.files[i], err = safetensors.NewWriter(dst, ts, about); err != nil {
+		if w.files[i], err = safetensors.NewWriter(w.store.writer(dst), ts, about); err != nil {
 			return err
 		}
 	}
@@ -155,25 +132,15 @@ func (w *Writer) publish() (dir string, err error) {
 	if err != nil {
 		return "", &Error{Dir: w.draft.at(), Msg: "cannot be finished", Err: err}
 	}
-	w.store.sequence = w.m.Sequence // taken, whether publish fails before or after the checkpoint is seen
+	w.store.saves.last = w.m.Sequence // taken, whether publish fails before or after the checkpoint is seen
 	dir, failed := w.draft.publish(text)
 	if failed != nil {
 		return "", failed
 	}
 	w.ended = true
-	w.store.known[dir] = w.m.Sequence
+	w.store.saves.known[dir] = w.m.Sequence
 	w.store.retire(w.place, Entry{Step: w.m.Step, Dir: dir, Sequence: w.m.Sequence})
 	return dir, nil
-}
-
-// hashBlock is how much of a file is read at once to be hashed: of an object that is
-// several requests.
-const hashBlock = 16 << 20
-
-func hashFile(f storage.File, name string) (manifestFile, error) {
-	h := sha256.New()
-	n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, f.Size()), make([]byte, min(hashBlock, f.Size()+1)))
-	return manifestFile{Name: name, Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
 // Abort removes what was written; after Commit or Abort it does nothing.

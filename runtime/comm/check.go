@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/device"
 )
@@ -30,13 +31,17 @@ func (o *Op) check(rank, devices int) string {
 	if o.DstOuter == 0 && o.DstInner == 0 {
 		o.DstOuter, o.DstInner = o.Outer, o.Inner
 	}
-	p2p := o.Kind == Send || o.Kind == Recv
+	if o.Reduce == "" {
+		o.Reduce = collective.Sum
+	}
+	spec := collective.Of(o.Kind)
+	p2p := spec.Message
 	switch {
-	case o.Kind >= numKinds:
+	case !p2p && !spec.Exchanges() && o.Kind != collective.Barrier:
 		return "there is no such operation"
-	case !o.DType.Valid() && (o.Kind != Barrier || o.DType != dtype.Invalid):
+	case !o.DType.Valid() && (o.Kind != collective.Barrier || o.DType != dtype.Invalid):
 		return "there is no such dtype"
-	case o.Reduce > Max:
+	case !o.Reduce.Known():
 		return "there is no such reduction"
 	case o.Inner < 0 || o.DstOuter < 0 || o.DstInner < 0:
 		return "a size is negative"
@@ -54,7 +59,7 @@ func (o *Op) check(rank, devices int) string {
 	if msg := o.checkKind(); msg != "" {
 		return msg
 	}
-	if len(o.Rest) > 0 && o.Kind != AllReduce && o.Kind != ReduceScatter && o.Kind != AllGather {
+	if len(o.Rest) > 0 && !spec.Several {
 		return "it cannot have several tensors"
 	}
 	msg := ""
@@ -110,17 +115,15 @@ func (o *Op) checkApart() string {
 
 // checkKind looks at the fields that only one kind has.
 func (o *Op) checkKind() string {
-	n := o.Group.Size()
+	n, spec := o.Group.Size(), collective.Of(o.Kind)
+	switch {
+	case spec.Reduces && o.DType == dtype.Bool && o.Reduce == collective.Sum:
+		return "bool has no sum"
+	case spec.Scatters && spec.Gathers && o.DstOuter*o.DstInner != o.Elems():
+		return fmt.Sprintf("slices of [%d, %d] cannot be stored as [%d, %d]", o.Outer, o.Inner, o.DstOuter, o.DstInner)
+	}
 	switch o.Kind {
-	case AllReduce, ReduceScatter:
-		if o.DType == dtype.Bool && o.Reduce == Sum {
-			return "bool has no sum"
-		}
-	case AllToAll:
-		if o.DstOuter*o.DstInner != o.Elems() {
-			return fmt.Sprintf("slices of [%d, %d] cannot be stored as [%d, %d]", o.Outer, o.Inner, o.DstOuter, o.DstInner)
-		}
-	case Permute:
+	case collective.Permute:
 		if len(o.From) != n {
 			return fmt.Sprintf("it names %d sources for %d members", len(o.From), n)
 		}
@@ -136,7 +139,7 @@ func (o *Op) checkKind() string {
 				used[f] = true
 			}
 		}
-	case Broadcast:
+	case collective.Broadcast:
 		if o.Root < 0 || o.Root >= n {
 			return fmt.Sprintf("there is no member %d to be the root", o.Root)
 		}
@@ -146,24 +149,19 @@ func (o *Op) checkKind() string {
 
 // checkBuffers compares the buffers with the view, for member me of n.
 func (o *Op) checkBuffers(n, me int) string {
-	one := o.Elems() * o.DType.Size()
-	src, dst, inPlace := one, one, 0 // inPlace: where Dst begins in Src, or Src in Dst
+	one, spec := o.Elems()*o.DType.Size(), collective.Of(o.Kind)
+	operand, result := spec.Slices(int64(n))
+	src, dst := one*int(operand), one*int(result)
 	switch o.Kind {
-	case ReduceScatter:
-		src, inPlace = one*n, one*me
-	case AllGather:
-		dst, inPlace = one*n, -one*me
-	case AllToAll:
-		src, dst = one*n, one*n
-	case Broadcast:
+	case collective.Broadcast:
 		if me != o.Root {
 			src = -1
 		}
-	case Barrier:
+	case collective.Barrier:
 		return ""
-	case Send:
+	case collective.Send:
 		dst = -1
-	case Recv:
+	case collective.Recv:
 		src = -1
 	}
 	for _, b := range []struct {
@@ -188,9 +186,14 @@ func (o *Op) checkBuffers(n, me int) string {
 	if from != to || x >= y+o.Dst.Bytes || y >= x+o.Src.Bytes {
 		return ""
 	}
-	allowed := o.Kind == AllReduce || o.Kind == Broadcast ||
-		o.Outer == 1 && (o.Kind == ReduceScatter || o.Kind == AllGather)
-	if !allowed || y-x != int64(inPlace) {
+	inPlace := 0 // where Dst begins in Src, or Src in Dst
+	switch {
+	case src > dst:
+		inPlace = one * me
+	case dst > src:
+		inPlace = -one * me
+	}
+	if !spec.InPlace || (spec.Scatters || spec.Gathers) && o.Outer > 1 || y-x != int64(inPlace) {
 		return "Src and Dst overlap in a way it cannot have in place"
 	}
 	return ""
@@ -200,11 +203,12 @@ func (o *Op) checkBuffers(n, me int) string {
 // compare it.
 func (o *Op) Signature() string {
 	var b strings.Builder
-	b.WriteString(o.Kind.String())
-	if o.Kind == AllReduce || o.Kind == ReduceScatter {
+	spec := collective.Of(o.Kind)
+	b.WriteString(string(o.Kind))
+	if spec.Reduces {
 		fmt.Fprintf(&b, " (%s)", o.Reduce)
 	}
-	if o.Kind != Barrier {
+	if o.Kind != collective.Barrier {
 		fmt.Fprintf(&b, " of %s", o.DType)
 		if o.Outer > 1 {
 			fmt.Fprintf(&b, "[%d, %d]", o.Outer, o.Inner)
@@ -215,16 +219,14 @@ func (o *Op) Signature() string {
 			fmt.Fprintf(&b, ", [%d, %d]", max(t.Outer, 1), t.Inner)
 		}
 	}
-	switch o.Kind {
-	case AllToAll:
-		if o.DstOuter != o.Outer {
-			fmt.Fprintf(&b, " to [%d, %d]", o.DstOuter, o.DstInner)
-		}
-	case Permute:
+	switch {
+	case spec.Scatters && spec.Gathers && o.DstOuter != o.Outer:
+		fmt.Fprintf(&b, " to [%d, %d]", o.DstOuter, o.DstInner)
+	case o.Kind == collective.Permute:
 		fmt.Fprintf(&b, " from %v", o.From)
-	case Broadcast:
+	case o.Kind == collective.Broadcast:
 		fmt.Fprintf(&b, " from member %d", o.Root)
-	case Send, Recv: // labels and peers differ between the two
+	case spec.Message: // labels and peers differ between the two
 		return b.String()
 	}
 	if o.Label != "" {

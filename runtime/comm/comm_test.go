@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
@@ -103,35 +104,37 @@ func TestCheck(t *testing.T) {
 		op   Op
 		want string // "": it can be
 	}{
-		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, ""},
-		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: device.Bytes(large[:16]), Dst: device.Bytes(large[8:24])}, "overlap"},
-		{Op{Kind: AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large)}, "Dst has 48 bytes instead of 16"},
-		{Op{Kind: AllReduce, Group: g, Inner: 16, DType: dtype.Bool, Src: device.Bytes(small), Dst: device.Bytes(small)}, "bool has no sum"},
-		{Op{Kind: AllReduce, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, "no group"},
-		{Op{Kind: AllReduce, Group: g, Inner: 2, Src: device.Bytes(large[2:10]), Dst: device.Bytes(small[:8])}, "not aligned"},
-		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(small)}, ""},
-		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large[16:32])}, ""}, // rank 2 is member 1
-		{Op{Kind: ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large[:16])}, "overlap"},
-		{Op{Kind: ReduceScatter, Group: g, Outer: 2, Inner: 2, Src: device.Bytes(large), Dst: device.Bytes(large[16:32])}, "overlap"},
-		{Op{Kind: AllGather, Group: g, Inner: 4, Src: device.Bytes(large[16:32]), Dst: device.Bytes(large)}, ""},
-		{Op{Kind: AllGather, Group: g, Inner: 4, Src: device.Bytes(large[32:]), Dst: device.Bytes(large)}, "overlap"},
-		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(make([]byte, 48)), DstOuter: 4, DstInner: 1}, ""},
-		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(make([]byte, 48)), DstOuter: 3, DstInner: 1}, "cannot be stored"},
-		{Op{Kind: AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large)}, "overlap"},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{2, 0, -1}}, ""},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{2, 0}}, "2 sources for 3 members"},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{0, 0, 1}}, "member 0 is a source twice"},
-		{Op{Kind: Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{0, 3, 1}}, "no member 3"},
-		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small)}, ""},
-		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 1}, "Src has 0 bytes"},
-		{Op{Kind: Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 3}, "no member 3"},
-		{Op{Kind: Barrier, Group: g}, ""},
-		{Op{Kind: Send, Inner: 4, Src: device.Bytes(small), Peer: 3}, ""},
-		{Op{Kind: Send, Inner: 4, Src: device.Bytes(small), Peer: 2}, "none of the other devices"},
-		{Op{Kind: Recv, Inner: 4, Dst: device.Bytes(small), Peer: 12}, "none of the other devices"},
-		{Op{Kind: Recv, Inner: 4, Dst: device.Bytes(small), Peer: 1, Tag: MaxTag}, "tag"},
-		{Op{Kind: numKinds, Group: g}, "no such operation"},
-		{Op{Kind: Barrier, DType: dtype.Count, Group: g}, "no such dtype"},
+		{Op{Kind: collective.AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, ""},
+		{Op{Kind: collective.AllReduce, Group: g, Inner: 4, Src: device.Bytes(large[:16]), Dst: device.Bytes(large[8:24])}, "overlap"},
+		{Op{Kind: collective.AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large)}, "Dst has 48 bytes instead of 16"},
+		{Op{Kind: collective.AllReduce, Group: g, Inner: 16, DType: dtype.Bool, Src: device.Bytes(small), Dst: device.Bytes(small)}, "bool has no sum"},
+		{Op{Kind: collective.AllReduce, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, "no group"},
+		{Op{Kind: collective.AllReduce, Group: g, Inner: 2, Src: device.Bytes(large[2:10]), Dst: device.Bytes(small[:8])}, "not aligned"},
+		{Op{Kind: collective.ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(small)}, ""},
+		{Op{Kind: collective.ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large[16:32])}, ""}, // rank 2 is member 1
+		{Op{Kind: collective.ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large[:16])}, "overlap"},
+		{Op{Kind: collective.ReduceScatter, Group: g, Outer: 2, Inner: 2, Src: device.Bytes(large), Dst: device.Bytes(large[16:32])}, "overlap"},
+		{Op{Kind: collective.AllGather, Group: g, Inner: 4, Src: device.Bytes(large[16:32]), Dst: device.Bytes(large)}, ""},
+		{Op{Kind: collective.AllGather, Group: g, Inner: 4, Src: device.Bytes(large[32:]), Dst: device.Bytes(large)}, "overlap"},
+		{Op{Kind: collective.AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(make([]byte, 48)), DstOuter: 4, DstInner: 1}, ""},
+		{Op{Kind: collective.AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(make([]byte, 48)), DstOuter: 3, DstInner: 1}, "cannot be stored"},
+		{Op{Kind: collective.AllToAll, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(large)}, "overlap"},
+		{Op{Kind: collective.Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{2, 0, -1}}, ""},
+		{Op{Kind: collective.Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{2, 0}}, "2 sources for 3 members"},
+		{Op{Kind: collective.Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{0, 0, 1}}, "member 0 is a source twice"},
+		{Op{Kind: collective.Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{0, 3, 1}}, "no member 3"},
+		{Op{Kind: collective.Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small)}, ""},
+		{Op{Kind: collective.Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 1}, "Src has 0 bytes"},
+		{Op{Kind: collective.Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 3}, "no member 3"},
+		{Op{Kind: collective.Barrier, Group: g}, ""},
+		{Op{Kind: collective.Send, Inner: 4, Src: device.Bytes(small), Peer: 3}, ""},
+		{Op{Kind: collective.Send, Inner: 4, Src: device.Bytes(small), Peer: 2}, "none of the other devices"},
+		{Op{Kind: collective.Recv, Inner: 4, Dst: device.Bytes(small), Peer: 12}, "none of the other devices"},
+		{Op{Kind: collective.Recv, Inner: 4, Dst: device.Bytes(small), Peer: 1, Tag: MaxTag}, "tag"},
+		{Op{Kind: "all_scatter", Group: g}, "no such operation"},
+		{Op{Kind: collective.Fetch, Group: g}, "no such operation"},
+		{Op{Kind: collective.AllReduce, Reduce: "min", Group: g}, "no such reduction"},
+		{Op{Kind: collective.Barrier, DType: dtype.Count, Group: g}, "no such dtype"},
 	} {
 		if c.op.DType == dtype.Invalid {
 			c.op.DType = dtype.F32
@@ -144,16 +147,11 @@ func TestCheck(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for k := range numKinds {
-		if got, err := ParseKind(k.String()); err != nil || got != k {
-			t.Errorf("kind %s is read as %s, %v", k, got, err)
-		}
-	}
 	if got := RankList([]int{1, 2, 5}); got != "ranks 1, 2 and 5" {
 		t.Error(got)
 	}
 	g, _ := mesh(t).Group("dp", "tp")
-	op := Op{Kind: AllReduce, Group: g, Label: "blocks.3.mlp"}
+	op := Op{Kind: collective.AllReduce, Group: g, Label: "blocks.3.mlp"}
 	if got := op.Describe(12); got != "all_reduce #12 blocks.3.mlp over dp, tp" {
 		t.Error(got)
 	}

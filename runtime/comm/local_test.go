@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	_ "ptc/runtime/comm/local"
@@ -68,7 +69,7 @@ func TestLocalFailures(t *testing.T) {
 				t.Errorf("found no match of %q in %q", want, err)
 			}
 			for _, d := range devs {
-				call, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World()})
+				call, err := d.Prepare(comm.Op{Kind: collective.Barrier, Group: d.Mesh().World()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,7 +89,7 @@ func TestLocalEnded(t *testing.T) {
 		if d.Rank() == 2 {
 			return nil
 		}
-		call, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World(), Label: "step"})
+		call, err := d.Prepare(comm.Op{Kind: collective.Barrier, Group: d.Mesh().World(), Label: "step"})
 		if err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func TestLocalCrossedOrder(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			call, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: g})
+			call, err := d.Prepare(comm.Op{Kind: collective.Barrier, Group: g})
 			if err != nil {
 				return err
 			}
@@ -136,7 +137,7 @@ func TestLocalMisuse(t *testing.T) {
 	} {
 		d := openLocal(t, 2, comm.Options{Outstanding: 4})[0]
 		prepare := func() comm.Call {
-			c, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World()})
+			c, err := d.Prepare(comm.Op{Kind: collective.Barrier, Group: d.Mesh().World()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +168,7 @@ func TestLocalFewSlots(t *testing.T) {
 		}
 		var calls [2]comm.Call
 		for i := range calls {
-			if calls[i], err = d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.Mesh().World()}); err != nil {
+			if calls[i], err = d.Prepare(comm.Op{Kind: collective.Barrier, Group: d.Mesh().World()}); err != nil {
 				return err
 			}
 		}
@@ -197,15 +198,15 @@ func replay(d comm.Device, elems int) ([]comm.Call, error) {
 	w := d.Mesh().World()
 	var calls []comm.Call
 	for _, op := range []comm.Op{
-		{Kind: comm.AllReduce, Src: device.Bytes(large), Dst: device.Bytes(large), Inner: elems * n},
-		{Kind: comm.ReduceScatter, Src: device.Bytes(large), Dst: device.Bytes(small), Inner: elems / 4, Outer: 4},
-		{Kind: comm.AllGather, Src: device.Bytes(small), Dst: device.Bytes(large), Inner: elems},
-		{Kind: comm.Send, Src: device.Bytes(small), Inner: elems, Peer: (rank + 1) % n},
-		{Kind: comm.Recv, Dst: device.Bytes(make([]byte, 4*elems)), Inner: elems, Peer: (rank + n - 1) % n},
-		{Kind: comm.Barrier},
+		{Kind: collective.AllReduce, Src: device.Bytes(large), Dst: device.Bytes(large), Inner: elems * n},
+		{Kind: collective.ReduceScatter, Src: device.Bytes(large), Dst: device.Bytes(small), Inner: elems / 4, Outer: 4},
+		{Kind: collective.AllGather, Src: device.Bytes(small), Dst: device.Bytes(large), Inner: elems},
+		{Kind: collective.Send, Src: device.Bytes(small), Inner: elems, Peer: (rank + 1) % n},
+		{Kind: collective.Recv, Dst: device.Bytes(make([]byte, 4*elems)), Inner: elems, Peer: (rank + n - 1) % n},
+		{Kind: collective.Barrier},
 	} {
 		op.DType = dtype.F32
-		if op.Kind != comm.Send && op.Kind != comm.Recv {
+		if op.Kind != collective.Send && op.Kind != collective.Recv {
 			op.Group = w
 		}
 		c, err := d.Prepare(op)
@@ -262,7 +263,7 @@ func BenchmarkLocalAllReduce(b *testing.B) {
 				b.ReportAllocs()
 				err := each(openLocal(b, devices, comm.Options{}), func(d comm.Device) error {
 					buf := make([]byte, bytes)
-					c, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: bytes / 4, Src: device.Bytes(buf), Dst: device.Bytes(buf)})
+					c, err := d.Prepare(comm.Op{Kind: collective.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: bytes / 4, Src: device.Bytes(buf), Dst: device.Bytes(buf)})
 					for i := 0; i < b.N && err == nil; i++ {
 						err = c.Run()
 					}

@@ -4,91 +4,39 @@ import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/device"
 )
 
-// Kind is what an operation does; the package's comment has the formulas.
-type Kind uint8
-
-// The kinds. Send and Recv are between two devices, the rest among a group.
-const (
-	AllReduce Kind = iota
-	ReduceScatter
-	AllGather
-	AllToAll
-	Permute
-	Broadcast
-	Barrier
-	Send
-	Recv
-	numKinds
-)
-
-var kindNames = [numKinds]string{"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-	"permute", "broadcast", "barrier", "send", "recv"}
-
-func (k Kind) String() string {
-	if k >= numKinds {
-		return fmt.Sprintf("kind(%d)", uint8(k))
-	}
-	return kindNames[k]
-}
-
-// ParseKind finds the kind of that name.
-func ParseKind(name string) (Kind, error) {
-	for k, n := range kindNames {
-		if n == name {
-			return Kind(k), nil
-		}
-	}
-	return 0, invalid("there is no communication %q", name)
-}
-
-// Reduce is how a reduction combines elements.
-type Reduce uint8
-
-// The reductions. The maximum of NaN and anything is NaN.
-const (
-	Sum Reduce = iota
-	Max
-)
-
-func (r Reduce) String() string {
-	if r == Max {
-		return "max"
-	}
-	return "sum"
-}
-
 // Op is one communication as one device issues it, with all that is known before
 // the program runs. Members of a group issue the same Op but for their buffers.
 type Op struct {
-	Kind   Kind
-	Label  string      // where it comes from, such as "blocks.3.mlp"; the same on all members
-	Group  *Group      // not of Send and Recv
-	DType  dtype.DType // bool has no sum; its maximum is "or"
-	Reduce Reduce      // of AllReduce and ReduceScatter
+	Kind   collective.Kind
+	Label  string               // where it comes from, such as "blocks.3.mlp"; the same on all members
+	Group  *Group               // not of Send and Recv
+	DType  dtype.DType          // bool has no sum; its maximum is "or"
+	Reduce collective.Reduction // of kinds that reduce; empty is Sum
 
 	// Outer and Inner are the view [outer, parts, inner] in elements; Outer 0 is
 	// 1. Where nothing is sliced their product is the number of elements.
 	Outer, Inner int
-	// DstOuter and DstInner are the view of Dst of an AllToAll, with the same
+	// DstOuter and DstInner are the view of Dst of a kind that scatters and gathers, with the same
 	// product as Outer·Inner; both 0: as Src. With another view a tensor changes
 	// the axis along which it is sharded: sliced along the new one, joined along
 	// the old one.
 	DstOuter, DstInner int
 
-	// Src is read and Dst written. In place, an AllReduce and a Broadcast have
-	// them the same; with Outer 1, Dst of a ReduceScatter may be, and Src of an
-	// AllGather be, the member's own part of the other buffer. No other overlap.
-	// Src of a Broadcast is read on the root alone and may be none elsewhere. Both
+	// Src is read and Dst written. In place, an all-reduce and a broadcast have
+	// them the same; with Outer 1, Dst of a reduce-scatter may be, and Src of an
+	// all-gather be, the member's own slice of the other buffer. No other overlap.
+	// Src of a broadcast is read on the root alone and may be none elsewhere. Both
 	// are in memories that the transport serves.
 	Src, Dst device.Range
 
-	// Rest are further tensors that an AllReduce, a ReduceScatter or an AllGather
-	// exchanges together with the first; of the operation's kind, group, dtype
-	// and reduction. No two buffers overlap but for those of one tensor.
+	// Rest are further tensors that are exchanged with the first, where the kind takes
+	// several; of the operation's kind, group, dtype and reduction. No two buffers
+	// overlap but for those of one tensor.
 	Rest []Tensor
 
 	From []int // of Permute: by coordinate, the member that it receives from, or -1 for zeros
@@ -155,9 +103,9 @@ func (o *Op) Describe(seq uint64) string {
 		b.WriteString(" " + o.Label)
 	}
 	switch {
-	case o.Kind == Send:
+	case o.Kind == collective.Send:
 		fmt.Fprintf(&b, " to rank %d", o.Peer)
-	case o.Kind == Recv:
+	case o.Kind == collective.Recv:
 		fmt.Fprintf(&b, " from rank %d", o.Peer)
 	case o.Group != nil && o.Group.name != "":
 		b.WriteString(" over " + o.Group.name)

@@ -1,6 +1,10 @@
 package comm_test
 
-import "ptc/runtime/comm"
+import (
+	"ptc/runtime/comm"
+
+	"ptc/internal/collective"
+)
 
 // expect is Dst of the member with coordinate me, from Src of all members.
 func expect(op *comm.Op, srcs [][]byte, me int) []byte {
@@ -12,17 +16,17 @@ func expect(op *comm.Op, srcs [][]byte, me int) []byte {
 	// at is the place of element i of slice part in a view.
 	at := func(i, part, inner int) int { return (i/inner*parts+part)*inner + i%inner }
 	switch op.Kind {
-	case comm.AllReduce, comm.ReduceScatter:
+	case collective.AllReduce, collective.ReduceScatter:
 		dst := make([]byte, n*size)
 		for i := range n {
 			from := i
-			if op.Kind == comm.ReduceScatter {
+			if op.Kind == collective.ReduceScatter {
 				from = at(i, me, op.Inner)
 			}
 			put(op.DType, dst, i, reduce(op.DType, op.Reduce, srcs, from))
 		}
 		return dst
-	case comm.AllGather:
+	case collective.AllGather:
 		dst := make([]byte, n*parts*size)
 		for r, src := range srcs {
 			for i := range n {
@@ -30,7 +34,7 @@ func expect(op *comm.Op, srcs [][]byte, me int) []byte {
 			}
 		}
 		return dst
-	case comm.AllToAll:
+	case collective.AllToAll:
 		inner := op.DstInner
 		if op.DstOuter == 0 {
 			inner = op.Inner
@@ -42,12 +46,12 @@ func expect(op *comm.Op, srcs [][]byte, me int) []byte {
 			}
 		}
 		return dst
-	case comm.Permute:
+	case collective.Permute:
 		if f := op.From[me]; f >= 0 {
 			return srcs[f]
 		}
 		return make([]byte, outer*op.Inner*size)
-	case comm.Broadcast:
+	case collective.Broadcast:
 		return srcs[op.Root]
 	}
 	return nil

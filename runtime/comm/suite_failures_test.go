@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -40,7 +41,7 @@ var failures = map[string]func(d comm.Device, stall func()) error{
 		})
 	},
 	"kinds": func(d comm.Device, _ func()) error {
-		return differ(d, func(op *comm.Op) { op.Kind = comm.Broadcast })
+		return differ(d, func(op *comm.Op) { op.Kind = collective.Broadcast })
 	},
 	"sizes": func(d comm.Device, _ func()) error {
 		return differ(d, func(op *comm.Op) { op.Inner = 2; op.Src, op.Dst = op.Src.Slice(0, 8), op.Dst.Slice(0, 8) })
@@ -51,7 +52,7 @@ var failures = map[string]func(d comm.Device, stall func()) error{
 	"receiver": func(d comm.Device, stall func()) error { // nobody sends
 		if d.Rank() == 2 {
 			buf := make([]byte, 4)
-			return runOp(d, comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: 1, Dst: device.Bytes(buf), Peer: 0, Label: "activations"})
+			return runOp(d, comm.Op{Kind: collective.Recv, DType: dtype.F32, Inner: 1, Dst: device.Bytes(buf), Peer: 0, Label: "activations"})
 		}
 		stall()
 		return nil
@@ -60,9 +61,9 @@ var failures = map[string]func(d comm.Device, stall func()) error{
 		buf := make([]byte, 400)
 		switch d.Rank() {
 		case 0:
-			return runOp(d, comm.Op{Kind: comm.Send, DType: dtype.F32, Inner: 50, Src: device.Bytes(buf[:200]), Peer: 2})
+			return runOp(d, comm.Op{Kind: collective.Send, DType: dtype.F32, Inner: 50, Src: device.Bytes(buf[:200]), Peer: 2})
 		case 2:
-			return runOp(d, comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: 100, Dst: device.Bytes(buf), Peer: 0})
+			return runOp(d, comm.Op{Kind: collective.Recv, DType: dtype.F32, Inner: 100, Dst: device.Bytes(buf), Peer: 0})
 		}
 		stall()
 		return nil
@@ -88,7 +89,7 @@ var failureMessages = map[string]string{
 // sequence all-reduces among all devices, calling before ahead of each step.
 func sequence(d comm.Device, before func(step int) error) error {
 	buf := make([]byte, 16)
-	call, err := d.Prepare(comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32,
+	call, err := d.Prepare(comm.Op{Kind: collective.AllReduce, Group: d.Mesh().World(), DType: dtype.F32,
 		Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"})
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func sequence(d comm.Device, before func(step int) error) error {
 // differ has device 1 issue another operation than the rest.
 func differ(d comm.Device, change func(*comm.Op)) error {
 	buf := make([]byte, 16)
-	op := comm.Op{Kind: comm.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"}
+	op := comm.Op{Kind: collective.AllReduce, Group: d.Mesh().World(), DType: dtype.F32, Inner: 4, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: "blocks.0"}
 	if d.Rank() == 1 {
 		change(&op)
 	}

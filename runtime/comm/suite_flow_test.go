@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -35,13 +36,13 @@ func (s *suite) pipeline(messages int) error {
 		}
 		for j := range depth {
 			for tag, peers := range [][2]int{{next, last}, {last, next}} {
-				send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: dtype.F32, Inner: size, Label: "out",
+				send, err := s.d.Prepare(comm.Op{Kind: collective.Send, DType: dtype.F32, Inner: size, Label: "out",
 					Src: device.Bytes(payload(rank, peers[0], tag, i*depth+j, size)), Peer: peers[0], Tag: tag})
 				if err != nil {
 					return err
 				}
 				in := make([]byte, 4*size)
-				recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: dtype.F32, Inner: size, Label: "in",
+				recv, err := s.d.Prepare(comm.Op{Kind: collective.Recv, DType: dtype.F32, Inner: size, Label: "in",
 					Dst: device.Bytes(in), Peer: peers[1], Tag: tag})
 				if err != nil {
 					return err
@@ -104,7 +105,7 @@ func (s *suite) stress(operations int) error {
 		srcs[i] = bytes.Clone(trials[i].src)
 	}
 	count := make([]byte, 4)
-	total, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: s.d.Mesh().World(), DType: dtype.I32,
+	total, err := s.d.Prepare(comm.Op{Kind: collective.AllReduce, Group: s.d.Mesh().World(), DType: dtype.I32,
 		Inner: 1, Src: device.Bytes(count), Dst: device.Bytes(count), Label: "count"})
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (s *suite) sums(axis, label string) (func(int) error, error) {
 		return nil, err
 	}
 	buf := make([]byte, 4)
-	call, err := s.d.Prepare(comm.Op{Kind: comm.AllReduce, Group: g, DType: dtype.I32, Inner: 1, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: label})
+	call, err := s.d.Prepare(comm.Op{Kind: collective.AllReduce, Group: g, DType: dtype.I32, Inner: 1, Src: device.Bytes(buf), Dst: device.Bytes(buf), Label: label})
 	return func(times int) error {
 		for i := range times {
 			binary.LittleEndian.PutUint32(buf, uint32(i))
@@ -178,11 +179,11 @@ func (s *suite) sums(axis, label string) (func(int) error, error) {
 func (s *suite) ring(times int) error {
 	n, rank := s.d.Mesh().Size(), s.d.Rank()
 	out, in := make([]byte, 4), make([]byte, 4)
-	send, err := s.d.Prepare(comm.Op{Kind: comm.Send, DType: dtype.I32, Inner: 1, Src: device.Bytes(out), Peer: (rank + 1) % n, Tag: 9})
+	send, err := s.d.Prepare(comm.Op{Kind: collective.Send, DType: dtype.I32, Inner: 1, Src: device.Bytes(out), Peer: (rank + 1) % n, Tag: 9})
 	if err != nil {
 		return err
 	}
-	recv, err := s.d.Prepare(comm.Op{Kind: comm.Recv, DType: dtype.I32, Inner: 1, Dst: device.Bytes(in), Peer: (rank + n - 1) % n, Tag: 9})
+	recv, err := s.d.Prepare(comm.Op{Kind: collective.Recv, DType: dtype.I32, Inner: 1, Dst: device.Bytes(in), Peer: (rank + n - 1) % n, Tag: 9})
 	if err != nil {
 		return err
 	}

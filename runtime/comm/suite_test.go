@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -142,17 +143,18 @@ func (s *suite) next(largest int) (*trial, error) {
 	g := s.groups[rng.IntN(len(s.groups))]
 	n := g.Size()
 	dtypes := dtype.Tensors()
-	op := comm.Op{Kind: comm.Kind(rng.IntN(int(comm.Barrier) + 1)), Group: g, Label: fmt.Sprintf("trial %d", s.ops),
-		DType: dtypes[rng.IntN(len(dtypes))], Reduce: comm.Reduce(rng.IntN(2)),
+	kinds := collective.Kinds(func(s *collective.Spec) bool { return s.Group && s.Kind != collective.ShardSlice })
+	op := comm.Op{Kind: collective.Kind(kinds[rng.IntN(len(kinds))]), Group: g, Label: fmt.Sprintf("trial %d", s.ops),
+		DType: dtypes[rng.IntN(len(dtypes))], Reduce: []collective.Reduction{collective.Sum, collective.Max}[rng.IntN(2)],
 		Outer: 1 + rng.IntN(4), Inner: rng.IntN(1 + rng.IntN(largest)), Root: rng.IntN(n)}
 	if op.DType == dtype.Bool {
-		op.Reduce = comm.Max
+		op.Reduce = collective.Max
 	}
 	inPlace := rng.IntN(2) == 0
 	if inPlace && rng.IntN(2) == 0 {
 		op.Outer = 1
 	}
-	if op.Kind == comm.AllToAll && rng.IntN(2) == 0 { // the transposed view has the same product
+	if op.Kind == collective.AllToAll && rng.IntN(2) == 0 { // the transposed view has the same product
 		op.DstOuter, op.DstInner = op.Inner, op.Outer
 	}
 	op.From = rng.Perm(n)
@@ -160,7 +162,7 @@ func (s *suite) next(largest int) (*trial, error) {
 		op.From[rng.IntN(n)] = -1
 	}
 	t := s.trial(op, inPlace, rng.Uint64())
-	if op.Kind <= comm.AllGather && rng.IntN(3) == 0 {
+	if op.Kind <= collective.AllGather && rng.IntN(3) == 0 {
 		for range 1 + rng.IntN(4) {
 			one := op
 			one.Outer, one.Inner = 1+rng.IntN(4), rng.IntN(1+rng.IntN(largest))
@@ -182,7 +184,7 @@ func (t *trial) add(x *trial) {
 func (s *suite) trial(op comm.Op, inPlace bool, seed uint64) *trial {
 	elems := op.Elems()
 	from := elems
-	if op.Kind == comm.ReduceScatter || op.Kind == comm.AllToAll {
+	if op.Kind == collective.ReduceScatter || op.Kind == collective.AllToAll {
 		from *= op.Group.Size()
 	}
 	var srcs [][]byte
@@ -195,14 +197,14 @@ func (s *suite) trial(op comm.Op, inPlace bool, seed uint64) *trial {
 	t.dst = bytes.Repeat([]byte{0xa5}, len(t.want))
 	slice := elems * op.DType.Size()
 	switch {
-	case op.Kind == comm.Barrier:
+	case op.Kind == collective.Barrier:
 		t.src, t.dst = nil, nil
 	case !inPlace:
-	case op.Kind == comm.AllReduce || op.Kind == comm.Broadcast:
+	case op.Kind == collective.AllReduce || op.Kind == collective.Broadcast:
 		t.dst = t.src
-	case op.Kind == comm.ReduceScatter && op.Outer == 1:
+	case op.Kind == collective.ReduceScatter && op.Outer == 1:
 		t.dst = t.src[me*slice : (me+1)*slice]
-	case op.Kind == comm.AllGather && op.Outer == 1:
+	case op.Kind == collective.AllGather && op.Outer == 1:
 		own := t.dst[me*slice : (me+1)*slice]
 		copy(own, t.src)
 		t.src = own

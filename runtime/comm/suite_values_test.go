@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"sort"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
-	"ptc/runtime/comm"
 )
 
 // The suite computes expected values on its own: elements are encoded, decoded
@@ -135,12 +135,12 @@ func nearest(v float64, mantissa, emin int) uint16 {
 }
 
 // reduce combines elements i of srcs in order, as the contract says.
-func reduce(d dtype.DType, r comm.Reduce, srcs [][]byte, i int) float64 {
+func reduce(d dtype.DType, r collective.Reduction, srcs [][]byte, i int) float64 {
 	acc := get(d, srcs[0], i)
 	for _, s := range srcs[1:] {
 		v := get(d, s, i)
 		switch {
-		case r == comm.Max:
+		case r == collective.Max:
 			acc = max(acc, v)
 		case d == dtype.F64:
 			acc += v

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/device"
 )
@@ -22,7 +23,7 @@ func Gather(d Device, mine []byte, label string) ([]byte, error) {
 // holds then. To gather does not allocate, and what it gives is valid until the next time.
 func Gathering(d Device, mine []byte, label string) (gather func() ([]byte, error), err error) {
 	all := make([]byte, len(mine)*d.Mesh().Size())
-	call, err := d.Prepare(Op{Kind: AllGather, Group: d.Mesh().World(), DType: dtype.Bool, Inner: len(mine),
+	call, err := d.Prepare(Op{Kind: collective.AllGather, Group: d.Mesh().World(), DType: dtype.Bool, Inner: len(mine),
 		Src: device.Bytes(mine), Dst: device.Bytes(all), Label: label})
 	return func() ([]byte, error) {
 		err := call.Run()
@@ -34,7 +35,7 @@ func Gathering(d Device, mine []byte, label string) (gather func() ([]byte, erro
 // yes where it is so for one of them. To ask does not allocate.
 func Any(d Device, label string) (ask func(mine bool) (bool, error), err error) {
 	said, heard := []byte{0}, []byte{0}
-	call, err := d.Prepare(Op{Kind: AllReduce, Reduce: Max, Group: d.Mesh().World(), DType: dtype.Bool, Inner: 1,
+	call, err := d.Prepare(Op{Kind: collective.AllReduce, Reduce: collective.Max, Group: d.Mesh().World(), DType: dtype.Bool, Inner: 1,
 		Src: device.Bytes(said), Dst: device.Bytes(heard), Label: label})
 	return func(mine bool) (bool, error) {
 		said[0] = 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -24,7 +25,7 @@ type stage struct{ buffer, at int64 }
 // isExchange says whether an instruction exchanges something with other devices.
 func isExchange(in *program.Instr) bool {
 	c := in.Comm
-	return c != nil && !c.Moves() && c.Kind != program.ShardSlice && c.Kind != program.Done
+	return c != nil && !c.Moves() && c.Kind != collective.ShardSlice && c.Kind != collective.Done
 }
 
 // communicate prepares the exchanges of the program: those that the GPU does by itself, and the
@@ -56,7 +57,7 @@ func (p *captured) communicate() error {
 		return err
 	}
 	for i := range p.instrs { // the ends of those that were started
-		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && p.ends[c.Of] != nil {
+		if c := p.instrs[i].Comm; c != nil && c.Kind == collective.Done && p.ends[c.Of] != nil {
 			p.acts[i].op = p.ends[c.Of]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
@@ -104,13 +105,13 @@ func TestExchanges(t *testing.T) {
 		toy.Mesh = []program.MeshAxis{{Name: "dp", Size: 2}}
 		a, b, c := toy.buffer("", "i32", elems), toy.buffer("", "i32", elems), toy.buffer("", "i32", elems)
 		reduce := func(src, dst int, start bool) program.Instr {
-			return program.Instr{Bufs: []int{src, dst}, Comm: &program.Comm{Kind: program.AllReduce, Over: []string{"dp"}, Reduce: "sum", DType: "i32", Outer: 1, Inner: elems, Start: start}}
+			return program.Instr{Bufs: []int{src, dst}, Comm: &program.Comm{Kind: collective.AllReduce, Over: []string{"dp"}, Reduce: "sum", DType: "i32", Outer: 1, Inner: elems, Start: start}}
 		}
 		toy.instr(reduce(a, a, false))
 		toy.kernel(next, a, b)
 		toy.instr(reduce(b, c, true))
 		toy.kernel(stir, b, a)
-		toy.instr(program.Instr{Comm: &program.Comm{Kind: program.Done, Of: 2}})
+		toy.instr(program.Instr{Comm: &program.Comm{Kind: collective.Done, Of: 2}})
 		toy.kernel(stir, c, a)
 		if err := toy.Validate(); err != nil {
 			t.Fatal(err)
@@ -158,9 +159,9 @@ func TestStop(t *testing.T) {
 	toy := newToy()
 	toy.Mesh = []program.MeshAxis{{Name: "dp", Size: 2}}
 	a, b := toy.buffer("", "i32", elems), toy.buffer("", "i32", elems)
-	toy.instr(program.Instr{Bufs: []int{a, a}, Comm: &program.Comm{Kind: program.AllReduce, Over: []string{"dp"}, Reduce: "sum", DType: "i32", Outer: 1, Inner: elems, Start: true}})
+	toy.instr(program.Instr{Bufs: []int{a, a}, Comm: &program.Comm{Kind: collective.AllReduce, Over: []string{"dp"}, Reduce: "sum", DType: "i32", Outer: 1, Inner: elems, Start: true}})
 	toy.kernel(next, b, b)
-	toy.instr(program.Instr{Comm: &program.Comm{Kind: program.Done, Of: 0}})
+	toy.instr(program.Instr{Comm: &program.Comm{Kind: collective.Done, Of: 0}})
 	drv := onFake(t, fakecuda.Options{})
 	x := &exchanges{toy: toy, late: true}
 	e, p, err := toy.opened(device.Request{Exchanges: x})

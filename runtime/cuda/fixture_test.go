@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/foreign"
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
@@ -197,13 +198,13 @@ func (t *toy) run(s state, exchange func(src, dst []uint32)) {
 		in := &t.d.Progs[0].Instrs[i]
 		if c := in.Comm; c != nil {
 			switch {
-			case c.Kind == program.Done:
+			case c.Kind == collective.Done:
 			case c.Moves():
 				src, dst := in.Ends()
 				for k := range src {
 					copy(s[dst[k]], s[src[k]])
 				}
-			case c.Kind == program.ShardSlice:
+			case c.Kind == collective.ShardSlice:
 				t.slice(in, s)
 			default:
 				exchange(s[in.Bufs[0]], s[in.Bufs[len(in.Bufs)-1]])

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -203,7 +204,7 @@ func (b *builder) instr(i int, in *program.Instr, a *act) error {
 		return nil
 	case a.enqueued != nil:
 		return b.exchange(i, c.Start)
-	case c.Kind == program.Done:
+	case c.Kind == collective.Done:
 		if nodes := b.started[c.Of]; len(nodes) > 0 {
 			b.before = append(append([]uintptr(nil), b.before...), nodes...)
 		}

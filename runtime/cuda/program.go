@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -58,10 +59,10 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 	}
 	for i := range p.instrs {
 		switch in := &p.instrs[i]; {
-		case in.Comm == nil || in.Comm.Kind == program.Done:
+		case in.Comm == nil || in.Comm.Kind == collective.Done:
 		case in.Comm.Moves():
 			p.acts[i].copies = e.moves(in)
-		case in.Comm.Kind == program.ShardSlice:
+		case in.Comm.Kind == collective.ShardSlice:
 			p.acts[i].copies = e.ownPart(in)
 		}
 	}
@@ -236,7 +237,7 @@ func (p *captured) Stop(at int) error {
 	defer runtime.UnlockOSThread()
 	var err error
 	for i := at; i < len(p.instrs) && err == nil; i++ {
-		if c := p.instrs[i].Comm; c != nil && c.Kind == program.Done && c.Of < at && p.acts[i].op != nil {
+		if c := p.instrs[i].Comm; c != nil && c.Kind == collective.Done && c.Of < at && p.acts[i].op != nil {
 			err = p.acts[i].op()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/cuda/fakecuda"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
@@ -36,24 +37,24 @@ func random(rng *rand.Rand, exchanges bool) *toy {
 			}
 			in.NoWait = rng.IntN(3) > 0
 		case k == 6:
-			in.Bufs, in.Comm = []int{one(host), one(own)}, &program.Comm{Kind: program.Fetch}
+			in.Bufs, in.Comm = []int{one(host), one(own)}, &program.Comm{Kind: collective.Fetch}
 			if rng.IntN(2) == 0 {
-				in.Bufs, in.Comm = []int{in.Bufs[1], in.Bufs[0]}, &program.Comm{Kind: program.Store}
+				in.Bufs, in.Comm = []int{in.Bufs[1], in.Bufs[0]}, &program.Comm{Kind: collective.Store}
 			}
 			in.Comm.Start = rng.IntN(3) > 0
 		case k == 7:
 			in.Bufs = []int{wide, one(own)}
-			in.Comm = &program.Comm{Kind: program.ShardSlice, Over: []string{"dp", "tp"}, DType: "i32", Outer: 16, Inner: 8}
+			in.Comm = &program.Comm{Kind: collective.ShardSlice, Over: []string{"dp", "tp"}, DType: "i32", Outer: 16, Inner: 8}
 		case k == 8 && exchanges:
 			a := one(own)
-			in.Bufs, in.Comm = []int{a, a}, &program.Comm{Kind: program.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "i32", Outer: 1, Inner: elems, Start: rng.IntN(2) == 0}
+			in.Bufs, in.Comm = []int{a, a}, &program.Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "i32", Outer: 1, Inner: elems, Start: rng.IntN(2) == 0}
 			if rng.IntN(2) == 0 {
 				in.Bufs[1] = one(own)
 			}
 		default:
 			for of := range t.d.Progs[0].Instrs {
 				if open[of] && rng.IntN(2) == 0 {
-					in.Comm = &program.Comm{Kind: program.Done, Of: of}
+					in.Comm = &program.Comm{Kind: collective.Done, Of: of}
 				}
 			}
 			if in.Comm == nil {
@@ -64,7 +65,7 @@ func random(rng *rand.Rand, exchanges bool) *toy {
 	}
 	for i := range t.d.Progs[0].Instrs {
 		if open[i] {
-			t.instr(program.Instr{Comm: &program.Comm{Kind: program.Done, Of: i}})
+			t.instr(program.Instr{Comm: &program.Comm{Kind: collective.Done, Of: i}})
 		}
 	}
 	return t
@@ -75,7 +76,7 @@ func (t *toy) try(in program.Instr, open map[int]bool) {
 	prog := &t.d.Progs[0]
 	old := prog.Instrs
 	prog.Instrs = append(prog.Instrs[:len(old):len(old)], in)
-	if c := in.Comm; c != nil && c.Kind == program.Done {
+	if c := in.Comm; c != nil && c.Kind == collective.Done {
 		delete(open, c.Of)
 	} else if c != nil && c.Start {
 		open[len(old)] = true
@@ -83,7 +84,7 @@ func (t *toy) try(in program.Instr, open map[int]bool) {
 	whole := prog.Instrs
 	for i := range whole {
 		if open[i] {
-			prog.Instrs = append(prog.Instrs, program.Instr{Comm: &program.Comm{Kind: program.Done, Of: i}})
+			prog.Instrs = append(prog.Instrs, program.Instr{Comm: &program.Comm{Kind: collective.Done, Of: i}})
 		}
 	}
 	err := t.Validate()
@@ -93,7 +94,7 @@ func (t *toy) try(in program.Instr, open map[int]bool) {
 	}
 	prog.Instrs = old
 	delete(open, len(old))
-	if c := in.Comm; c != nil && c.Kind == program.Done {
+	if c := in.Comm; c != nil && c.Kind == collective.Done {
 		open[c.Of] = true
 	}
 }

@@ -30,7 +30,7 @@ func init() {
 //
 //	files      glob with ** and ${NAME}; may repeat; also the positional argument
 //	exclude    glob on the path below the base of files; may repeat
-//	tokenizer  the path of a tokenizer.json, beside which the chat template is; not for
+//	tokenizer  the path of a tokenizer.json, next to the chat template; not for
 //	           files of `ptc data prepare`
 //	template   the path of a chat template in the place of that one
 //	messages   the column of the messages; else it is found by the columns that are there
@@ -203,12 +203,12 @@ func (r *chatRows) open(o chatOptions, b Batch) (files []textFile, id string, er
 	return files, id, nil
 }
 
-// findTemplate opens the tokenizer and the template beside it: from the current
-// directory, or in one of the folders, as beside the plan. now is the date where the
+// findTemplate opens the tokenizer and the template next to it: from the current
+// directory, or in one of the folders, such as that of the plan. now is the date where the
 // options have none.
 func findTemplate(o chatOptions, now time.Time, folders []string) (*chat.Template, error) {
 	if o.tokenizer == "" {
-		return nil, errorf("conversations as text need a tokenizer, beside which the chat template is")
+		return nil, errorf("conversations as text need a tokenizer with a chat template next to it")
 	}
 	co := chat.Options{File: o.template, Now: now}
 	if o.date != "" {
@@ -244,7 +244,7 @@ func findTemplate(o chatOptions, now time.Time, folders []string) (*chat.Templat
 		}
 		return page, nil
 	}
-	return nil, &Error{Path: o.tokenizer, Msg: "there is no such file of a tokenizer", Hint: "it is looked for from the current directory and beside the plan"}
+	return nil, &Error{Path: o.tokenizer, Msg: "there is no such file of a tokenizer", Hint: "it is looked for from the current directory and next to the plan"}
 }
 
 // spooledChat makes tokens of a file of records, in a temporary file.

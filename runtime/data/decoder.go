@@ -29,7 +29,7 @@ type Stream interface {
 
 // TokenizerOf is the tokenizer that a run of the plan's data has: that of its
 // option, or the one with which the shards of tokens were made, as the manifest
-// beside them says. file is one that the user names, which must be the same where
+// next to them says. file is one that the user names, which must be the same where
 // the plan or the manifest tells; empty: none is named. nil without an error: the
 // data has no tokenizer. The error is an *Error.
 func TokenizerOf(kind string, opts []Option, file string, b Batch) (Decoder, error) {
@@ -61,12 +61,12 @@ func locate(kind string, opts []Option, file string, b Batch) (name, hash string
 	return name, hash, folders
 }
 
-// TemplateOf is the chat template beside the tokenizer that TokenizerOf finds, with what
+// TemplateOf is the chat template next to the tokenizer that TokenizerOf finds, with what
 // the plan's data says of it where o does not. The error is an *Error.
 func TemplateOf(kind string, opts []Option, file string, b Batch, o chat.Options) (*chat.Template, error) {
 	name, hash, folders := locate(kind, opts, file, b)
 	if name == "" {
-		return nil, asError(kind, errorf("the data has no tokenizer, beside which a chat template would be"))
+		return nil, asError(kind, errorf("the data has no tokenizer, and so no chat template next to one"))
 	}
 	c := chatOptions{tokenizer: name, hash: hash}
 	for _, x := range opts {
@@ -134,7 +134,7 @@ func sourceOptions(opts []Option, number int) (kind, weight string, own []Option
 	return kind, weight, own
 }
 
-// manifestOf is the manifest beside the shards, if they are here and have one.
+// manifestOf is the manifest next to the shards, if they are here and have one.
 func manifestOf(opts []Option, b Batch) (m *Manifest, folder string) {
 	for _, o := range opts {
 		if o.Key != "" && o.Key != "files" && !strings.HasSuffix(o.Key, ".files") {
@@ -145,7 +145,7 @@ func manifestOf(opts []Option, b Batch) (m *Manifest, folder string) {
 			continue
 		}
 		for _, f := range files {
-			if m, err := readManifest(storage.Beside(f.path, manifestName)); err == nil {
+			if m, err := readManifest(storage.Sibling(f.path, manifestName)); err == nil {
 				if storage.Remote(f.path) {
 					return m, ""
 				}

@@ -145,7 +145,7 @@ func TestUncertainTokens(t *testing.T) {
 		{"raw.bin", "u16", u16, 65537, ""},
 		{"llmc.bin", "auto", llmc, 0, "version 2, and version 1"},
 		{"short.bin", "auto", llmc[:100], 0, "begins as a file of llm.c"},
-		{"wiki_text_document.bin", "auto", u16, 0, "its index .idx is not beside it"},
+		{"wiki_text_document.bin", "auto", u16, 0, "its index .idx is not next to it"},
 		{"wiki_text_document.bin", "u16", u16, 0, ""},
 	} {
 		path := put(t, dir, c.name, c.text)
@@ -165,7 +165,7 @@ func TestLostIndex(t *testing.T) {
 	a := put(t, dir, "a.bin", []byte{1, 0, 2, 0})
 	put(t, dir, "a.idx", megatronIndexFile(8, 2, 2))
 	b := put(t, dir, "b.bin", []byte{3, 0, 4, 0})
-	if _, _, err := ReadTokens([]string{a, b}, "auto", 0, 4); err == nil || !strings.Contains(err.Error(), "b.bin: its index .idx is not beside it, and that of "+a) {
+	if _, _, err := ReadTokens([]string{a, b}, "auto", 0, 4); err == nil || !strings.Contains(err.Error(), "b.bin: its index .idx is not next to it, and that of "+a) {
 		t.Error(err)
 	}
 	if ids, _, err := ReadTokens([]string{a, b}, "u16", 0, 4); err != nil || fmt.Sprint(ids) != "[1 2 3 4]" {

@@ -17,7 +17,7 @@ import (
 	"ptc/runtime/storage"
 )
 
-// leaveOutCompanions drops what lies beside tokens and describes them: the
+// leaveOutCompanions drops what is next to tokens and describes them: the
 // manifest and the tokenizer that it names, the index of a file that is listed itself, the lock of a process that
 // prepares the folder, and what a process that was killed has left of a file that it had begun.
 func leaveOutCompanions(files []textFile) []textFile {
@@ -30,9 +30,9 @@ func leaveOutCompanions(files []textFile) []textFile {
 		}
 		drop[f.path] = true
 		if m, err := readManifest(f.path); err == nil && m.TokenizerFile != "" { // what is wrong is told where tokens are read by it
-			drop[storage.Beside(f.path, m.TokenizerFile)] = true
+			drop[storage.Sibling(f.path, m.TokenizerFile)] = true
 			for _, name := range m.TemplateFiles {
-				drop[storage.Beside(f.path, name)] = true
+				drop[storage.Sibling(f.path, name)] = true
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func formatOf(f textFile, file io.ReaderAt, size int64, dtype string, vocab int)
 		return s, &Error{Path: s.name, Msg: fmt.Sprintf("it begins as a file of llm.c, with the magic number %d, and %d and %d are known", binary.LittleEndian.Uint32(head), llmcGPT2, llmcLlama3),
 			Hint: "write it with llm.c's dev/data, or give dtype where it has numbers and nothing else"}
 	case dtype == "auto" && megatronName(f.path):
-		return s, &Error{Path: s.name, Msg: "it has the name of a file of Megatron's, and its index .idx is not beside it",
+		return s, &Error{Path: s.name, Msg: "it has the name of a file of Megatron's, and its index .idx is not next to it",
 			Hint: "put the index there, or give dtype where it has numbers and nothing else"}
 	}
 	return s, s.raw(f, size, dtype)
@@ -99,7 +99,7 @@ func lostIndex(stores []*store) error {
 	if indexed < 0 || guessed < 0 {
 		return nil
 	}
-	return &Error{Path: stores[guessed].name, Msg: "its index .idx is not beside it, and that of " + stores[indexed].name + " is",
+	return &Error{Path: stores[guessed].name, Msg: "its index .idx is not next to it, and that of " + stores[indexed].name + " is",
 		Hint: "put the index there, or give dtype where it has numbers and nothing else"}
 }
 
@@ -115,9 +115,9 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 	s.bare = true
 	conversations := false
 	if dtype == "auto" {
-		m, err := readManifest(storage.Beside(f.path, manifestName))
+		m, err := readManifest(storage.Sibling(f.path, manifestName))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &Error{Path: f.name, Msg: "the " + manifestName + " beside it cannot be used", Err: err}
+			return &Error{Path: f.name, Msg: "the " + manifestName + " next to it cannot be used", Err: err}
 		}
 		if err != nil {
 			if err := unfinished(f); err != nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// manifestName is the file beside shards that says what they are.
+// manifestName is the file next to shards that says what they are.
 const manifestName = "manifest.json"
 
 // maxManifest bounds a manifest, which has a line for each shard and each file.
@@ -28,7 +28,7 @@ type Manifest struct {
 	Documents     int64   `json:"documents"`
 	Shards        []Shard `json:"files"`
 
-	// Of conversations: what their chat template is told by, the files of it beside the
+	// For conversations: what identifies their chat template, its files next to the
 	// shards, the date that it wrote, and whether each document is two answers.
 	Template      string   `json:"template,omitempty"`
 	TemplateFiles []string `json:"template_files,omitempty"`
@@ -51,7 +51,7 @@ type Shard struct {
 	SHA256    string `json:"sha256"`
 }
 
-// Names of files beside shards: the manifest, and that of shards which are not all there yet.
+// Names of files next to shards: the manifest, and that of shards which are not all there yet.
 const (
 	ManifestName = manifestName
 	PartialName  = "manifest.partial.json"

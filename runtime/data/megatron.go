@@ -12,7 +12,7 @@ import (
 // megatronMagic begins the index of Megatron's indexed datasets. Behind it
 // are a version (u64, 1), a code of the tokens' type (u8), the number of sequences
 // and of documents' bounds (u64 both), the lengths of the sequences (i32), where
-// they begin in the file beside it, in bytes (i64), and the sequences at which
+// they begin in the file next to it, in bytes (i64), and the sequences at which
 // documents begin, with the number of sequences as the last one (i64).
 // github.com/NVIDIA/Megatron-LM, megatron/core/datasets/indexed_dataset.py.
 const megatronMagic = "MMIDIDX\x00\x00"

@@ -144,7 +144,7 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 }
 
 // tokenizerHash is the SHA-256 of the tokenizer by which a source has its tokens, as its options say, or the manifest
-// beside its files; empty where neither does.
+// next to its files; empty where neither does.
 func tokenizerHash(kind string, opts []Option, b Batch) string {
 	if name, hash := tokenizerOption(kind, opts); name != "" {
 		return hash

@@ -36,7 +36,7 @@ func RegisterTokenizer(t Tokenizer) {
 }
 
 // findTokenizer gives a registered tokenizer by its name, or opens a file: from
-// the current directory, or in one of the folders, as beside the plan. hash is the file's SHA-256 as it was
+// the current directory, or in one of the folders, such as that of the plan. hash is the file's SHA-256 as it was
 // when the plan was compiled, empty where it was not there.
 func findTokenizer(name, hash string, folders ...string) (Tokenizer, error) {
 	if t, ok := tokenizers[name]; ok {
@@ -67,7 +67,7 @@ func findTokenizer(name, hash string, folders ...string) (Tokenizer, error) {
 		return nil, wrong
 	}
 	return nil, &Error{Path: name, Msg: "there is no such file of a tokenizer",
-		Hint: "it is looked for from the current directory and beside the plan; known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")}
+		Hint: "it is looked for from the current directory and next to the plan; known: " + strings.Join(slices.Sorted(maps.Keys(tokenizers)), ", ")}
 }
 
 // fileTokenizer is a tokenizer of a file. It puts nothing between documents.

@@ -26,7 +26,7 @@ type prepared struct {
 	Shard
 }
 
-// verifyShards holds the files that "ptc data prepare" has written to the manifest beside them: type, length
+// verifyShards holds the files that "ptc data prepare" has written to the manifest next to them: type, length
 // and SHA-256, and one tokenizer for all. A file that the manifest does not list is of something else. Of shards
 // in an object store lengths are compared alone, as all of each would have to be fetched.
 func verifyShards(files []textFile, stores []*store, dtype string) error {
@@ -38,7 +38,7 @@ func verifyShards(files []textFile, stores []*store, dtype string) error {
 		if !s.bare || needsSpool(f) {
 			continue
 		}
-		m, err := manifestBeside(f, manifests, dtype)
+		m, err := siblingManifest(f, manifests, dtype)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func verifyShards(files []textFile, stores []*store, dtype string) error {
 			first = m
 		}
 		if m.Tokenizer != first.Tokenizer {
-			return &Error{Path: s.name, Msg: fmt.Sprintf("its tokens are of another tokenizer than those of %s, as the manifests beside them say", stores[0].name),
+			return &Error{Path: s.name, Msg: fmt.Sprintf("its tokens are of another tokenizer than those of %s, as the manifests next to them say", stores[0].name),
 				Hint: "prepare both with one tokenizer"}
 		}
 		p := prepared{store: s, path: f.path}
@@ -63,9 +63,9 @@ func verifyShards(files []textFile, stores []*store, dtype string) error {
 	return hashShards(list, verifyAtOnce)
 }
 
-// manifestBeside reads each manifest once. One of another program, where the user says what the numbers are, is none.
-func manifestBeside(f textFile, read map[string]*Manifest, dtype string) (*Manifest, error) {
-	path := storage.Beside(f.path, manifestName)
+// siblingManifest reads each manifest once. One of another program, where the user says what the numbers are, is none.
+func siblingManifest(f textFile, read map[string]*Manifest, dtype string) (*Manifest, error) {
+	path := storage.Sibling(f.path, manifestName)
 	if m, ok := read[path]; ok {
 		return m, nil
 	}
@@ -74,7 +74,7 @@ func manifestBeside(f textFile, read map[string]*Manifest, dtype string) (*Manif
 	case errors.Is(err, fs.ErrNotExist) || err != nil && dtype != "auto":
 		m = nil
 	case err != nil:
-		return nil, &Error{Path: f.name, Msg: "the " + manifestName + " beside it cannot be used", Err: err}
+		return nil, &Error{Path: f.name, Msg: "the " + manifestName + " next to it cannot be used", Err: err}
 	}
 	read[path] = m
 	return m, nil
@@ -90,16 +90,16 @@ func (p *prepared) find(m *Manifest, dtype string) error {
 		p.Shard = s
 		switch have := p.store.n; {
 		case p.store.number.name != m.DType:
-			return &Error{Path: p.store.name, Msg: fmt.Sprintf("dtype = %s is given, and the %s beside it says %s", p.store.number.name, manifestName, m.DType), Hint: "leave dtype out"}
+			return &Error{Path: p.store.name, Msg: fmt.Sprintf("dtype = %s is given, and the %s next to it says %s", p.store.number.name, manifestName, m.DType), Hint: "leave dtype out"}
 		case have != s.Tokens:
-			return p.wrong(fmt.Sprintf("the file has %s, and the %s beside it says %s", units.Plural(int(have), "token"), manifestName, units.Plural(int(s.Tokens), "token")))
+			return p.wrong(fmt.Sprintf("the file has %s, and the %s next to it says %s", units.Plural(int(have), "token"), manifestName, units.Plural(int(s.Tokens), "token")))
 		}
 		return nil
 	}
 	if dtype != "auto" || len(m.Shards) == 0 { // a manifest by hand, which says what the numbers are
 		return nil
 	}
-	return &Error{Path: p.store.name, Msg: "the " + manifestName + " beside it does not list it, so nothing says what its tokens are", Hint: "leave it out, or move it to another folder"}
+	return &Error{Path: p.store.name, Msg: "the " + manifestName + " next to it does not list it, so nothing says what its tokens are", Hint: "leave it out, or move it to another folder"}
 }
 
 // wrong is an error of a shard that is not what was written.
@@ -154,16 +154,16 @@ func (p *prepared) hash() *Error {
 		return &Error{Path: p.store.name, Msg: "cannot read", Err: cause(err)}
 	}
 	if hex.EncodeToString(h.Sum(nil)) != p.SHA256 {
-		return p.wrong("it is not what was written: its SHA-256 is not that of the " + manifestName + " beside it")
+		return p.wrong("it is not what was written: its SHA-256 is not that of the " + manifestName + " next to it")
 	}
 	return nil
 }
 
 // unfinished refuses a file of a folder that is being prepared, or whose preparation was interrupted.
 func unfinished(f textFile) error {
-	there, err := storage.Exists(storage.Beside(f.path, PartialName))
+	there, err := storage.Exists(storage.Sibling(f.path, PartialName))
 	if err != nil {
-		return &Error{Path: f.name, Msg: "cannot look for " + PartialName + " beside it", Err: cause(err)}
+		return &Error{Path: f.name, Msg: "cannot look for " + PartialName + " next to it", Err: cause(err)}
 	}
 	if there {
 		return &Error{Path: f.name, Msg: "its folder is not whole: `ptc data prepare` is at work there, or was interrupted", Hint: "wait, or run the same `ptc data prepare` again, which goes on"}

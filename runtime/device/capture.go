@@ -19,7 +19,7 @@ type Capturer interface {
 
 	// Capture makes graphs of operations, which are those of one range of a program in its order.
 	// It may wait for the other members of each, in an order that is the same on all devices, and is
-	// called after Begin. The graphs are the caller's, those of a list beside an error, too.
+	// called after Begin. The graphs are the caller's, even those returned with an error.
 	Capture(ops []Enqueued) ([]Captured, error)
 
 	// Replay is called before a graph of captured operations is launched on a stream: from now

@@ -21,7 +21,7 @@ type Streams interface {
 	// On runs f on a thread from which work of the device can be enqueued.
 	On(f func() error) error
 
-	// NewStream makes a queue of work, which is done in order, beside that of other streams.
+	// NewStream makes a queue of work, which runs in order and concurrently with other streams.
 	NewStream() (stream uintptr, err error)
 
 	// NewEvent makes a mark in a stream. It counts as reached until it is recorded.

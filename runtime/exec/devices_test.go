@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/program"
 )
@@ -42,32 +43,32 @@ var exchanges = []struct {
 	src, dst []program.Axis
 	want     func(i int) float32
 }{
-	{"all_reduce", program.Comm{Kind: program.AllReduce, Over: []string{"dp", "tp"}, Reduce: "sum", Outer: 1, Inner: 32},
+	{"all_reduce", program.Comm{Kind: collective.AllReduce, Over: []string{"dp", "tp"}, Reduce: "sum", Outer: 1, Inner: 32},
 		matrix(nil, nil), matrix(nil, nil), func(i int) float32 { return 4 * float32(i) }},
-	{"all_reduce max", program.Comm{Kind: program.AllReduce, Over: []string{"tp"}, Reduce: "max", Outer: 1, Inner: 32},
+	{"all_reduce max", program.Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "max", Outer: 1, Inner: 32},
 		matrix(nil, nil), matrix(nil, nil), func(i int) float32 { return float32(i) }},
-	{"reduce_scatter", program.Comm{Kind: program.ReduceScatter, Over: []string{"tp"}, Reduce: "sum", Outer: 4, Inner: 4},
+	{"reduce_scatter", program.Comm{Kind: collective.ReduceScatter, Over: []string{"tp"}, Reduce: "sum", Outer: 4, Inner: 4},
 		matrix(nil, nil), matrix(nil, []string{"tp"}), func(i int) float32 { return 2 * float32(i) }},
-	{"all_gather", program.Comm{Kind: program.AllGather, Over: []string{"tp"}, Outer: 4, Inner: 4},
+	{"all_gather", program.Comm{Kind: collective.AllGather, Over: []string{"tp"}, Outer: 4, Inner: 4},
 		matrix(nil, []string{"tp"}), matrix(nil, nil), func(i int) float32 { return float32(i) }},
-	{"all_gather of two axes", program.Comm{Kind: program.AllGather, Over: []string{"tp", "dp"}, Outer: 4, Inner: 2},
+	{"all_gather of two axes", program.Comm{Kind: collective.AllGather, Over: []string{"tp", "dp"}, Outer: 4, Inner: 2},
 		matrix(nil, []string{"tp", "dp"}), matrix(nil, nil), func(i int) float32 { return float32(i) }},
-	{"all_gather of the minor", program.Comm{Kind: program.AllGather, Over: []string{"dp"}, Outer: 4, Inner: 2},
+	{"all_gather of the minor", program.Comm{Kind: collective.AllGather, Over: []string{"dp"}, Outer: 4, Inner: 2},
 		matrix(nil, []string{"tp", "dp"}), matrix(nil, []string{"tp"}), func(i int) float32 { return float32(i) }},
-	{"shard_slice", program.Comm{Kind: program.ShardSlice, Over: []string{"tp", "dp"}, Outer: 4, Inner: 2},
+	{"shard_slice", program.Comm{Kind: collective.ShardSlice, Over: []string{"tp", "dp"}, Outer: 4, Inner: 2},
 		matrix(nil, nil), matrix(nil, []string{"tp", "dp"}), func(i int) float32 { return float32(i) }},
-	{"shard_slice of rows", program.Comm{Kind: program.ShardSlice, Over: []string{"dp"}, Outer: 1, Inner: 8},
+	{"shard_slice of rows", program.Comm{Kind: collective.ShardSlice, Over: []string{"dp"}, Outer: 1, Inner: 8},
 		matrix(nil, []string{"tp"}), matrix([]string{"dp"}, []string{"tp"}), func(i int) float32 { return float32(i) }},
-	{"all_to_all", program.Comm{Kind: program.AllToAll, Over: []string{"tp"}, Outer: 1, Inner: 8, DstOuter: 2, DstInner: 4},
+	{"all_to_all", program.Comm{Kind: collective.AllToAll, Over: []string{"tp"}, Outer: 1, Inner: 8, DstOuter: 2, DstInner: 4},
 		matrix(nil, []string{"tp"}), matrix([]string{"tp"}, nil), func(i int) float32 { return float32(i) }},
-	{"permute", program.Comm{Kind: program.Permute, Over: []string{"tp"}, Outer: 1, Inner: 16, From: []int{1, -1}},
+	{"permute", program.Comm{Kind: collective.Permute, Over: []string{"tp"}, Outer: 1, Inner: 16, From: []int{1, -1}},
 		matrix(nil, []string{"tp"}), matrix(nil, []string{"tp"}), func(i int) float32 {
 			if i%8 < 4 {
 				return float32(i) + 4
 			}
 			return 0
 		}},
-	{"permute over two axes", program.Comm{Kind: program.Permute, Over: []string{"dp", "tp"}, Outer: 1, Inner: 8, From: []int{0, 2, 1, 3}},
+	{"permute over two axes", program.Comm{Kind: collective.Permute, Over: []string{"dp", "tp"}, Outer: 1, Inner: 8, From: []int{0, 2, 1, 3}},
 		matrix(nil, []string{"tp", "dp"}), matrix(nil, []string{"dp", "tp"}), func(i int) float32 { return float32(i) }},
 }
 
@@ -202,8 +203,8 @@ func TestGradientsApart(t *testing.T) {
 // instruction when they tell their gradients.
 func TestStages(t *testing.T) {
 	vector := []program.Axis{{Name: "x", Size: 8, Global: 8}}
-	send := &program.Comm{Kind: program.Send, Over: []string{"pp"}, Peer: 1, DType: "f32", Outer: 1, Inner: 8}
-	recv := &program.Comm{Kind: program.Recv, Over: []string{"pp"}, Peer: 0, DType: "f32", Outer: 1, Inner: 8}
+	send := &program.Comm{Kind: collective.Send, Over: []string{"pp"}, Peer: 1, DType: "f32", Outer: 1, Inner: 8}
+	recv := &program.Comm{Kind: collective.Recv, Over: []string{"pp"}, Peer: 0, DType: "f32", Outer: 1, Inner: 8}
 	stage := func(rank int, path string, instrs []program.Instr, after int) program.Device {
 		return program.Device{
 			At: []int{rank}, Arena: 128,
@@ -404,7 +405,7 @@ func TestNativeDevices(t *testing.T) {
 	two := toyPlan(object(t))
 	two.Mesh = []program.MeshAxis{{Name: "dp", Size: 2}}
 	d := &two.Devices[0]
-	max := program.Instr{Bufs: []int{bufG, bufG}, Comm: &program.Comm{Kind: program.AllReduce, Over: []string{"dp"},
+	max := program.Instr{Bufs: []int{bufG, bufG}, Comm: &program.Comm{Kind: collective.AllReduce, Over: []string{"dp"},
 		Reduce: "max", DType: "f32", Outer: 1, Inner: 64}}
 	d.Progs[0].Instrs = slices.Insert(d.Progs[0].Instrs, 1, max)
 	for i := range d.Ports {

@@ -1,8 +1,10 @@
 // Package exec captures a plan and replays it.
 //
-// In comes a validated plan. Out comes a Machine: an engine of package device for
-// each of its devices, the tensors and ports in their memories by name, and programs
-// that are captured, so that a step is a launch:
+// In: a validated plan.
+//
+// Out: a Machine, which is opened in stages: a crew, with an engine of package device for
+// each device of this process; the values, which are tensors in their memories by path; and
+// programs with their ports, which are captured, so that a step is a launch:
 //
 //	m, err := exec.Open(plan, exec.Options{Threads: 8})
 //	defer m.Close()
@@ -35,7 +37,7 @@
 // With StopBeforeUpdate a step that is not finite ends before it changes a tensor
 // (guard.go), and FindNonFinite says where that began (nonfinite.go).
 //
-// The invariants: on native code Run, Feed, SetStep, Loss and Stat do not
+// Invariant: on native code Run, Feed, SetStep, Loss and Stat do not
 // allocate, nor communications within a process; what a program computes depends
 // on its inputs alone, never on the number of threads or processes, on tracing,
 // or on gradients being read on the way.
@@ -45,6 +47,6 @@
 // itself with package device: that of object code is linked in here, and printed IR
 // runs where backend/ref is.
 //
-// It imports runtime/program, runtime/device with its package host, runtime/comm with
+// Imports: runtime/program, runtime/device with its package host, runtime/comm with
 // its transport local, and internal/dtype, philox and ranges.
 package exec

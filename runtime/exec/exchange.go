@@ -3,7 +3,9 @@ package exec
 import (
 	"errors"
 	"strings"
+	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -12,35 +14,40 @@ import (
 
 // exchanger readies the communication of a device's programs.
 type exchanger struct {
-	m      *Machine
-	d      *logical
+	plan   *program.Plan
+	rank   int
+	comm   comm.Device
+	local  []*program.Device // by rank: of the devices of this process
 	groups map[string]*comm.Group
+
+	blocked  time.Duration // in communication, by the host's clock
+	enqueues bool          // the device communicates by itself, and the host does not see when
 }
 
-func (x *exchanger) Serves(m device.Memory) bool { return x.d.comm.Serves(m) }
+func (x *exchanger) Serves(m device.Memory) bool { return x.comm.Serves(m) }
 
 // Prepare readies one communication; Validate has checked it.
 func (x *exchanger) Prepare(prog, instr int, at func(buffer int) device.Range) (device.Exchange, error) {
-	in := &x.d.prog.Progs[prog].Instrs[instr]
+	in := &x.local[x.rank].Progs[prog].Instrs[instr]
 	op, err := x.operation(in, at)
 	if err != nil {
 		return device.Exchange{}, err
 	}
-	call, err := x.d.comm.Prepare(op)
+	call, err := x.comm.Prepare(op)
 	if err != nil {
 		return device.Exchange{}, err
 	}
 	if q, ok := call.(device.Enqueued); ok {
-		x.d.enqueues = true
+		x.enqueues = true
 		return device.Exchange{Enqueued: q}, nil
 	}
-	return device.Exchange{Call: blocking{call, x.d}, AtOnce: x.inStep(in.Comm)}, nil
+	return device.Exchange{Call: blocking{call, &x.blocked}, AtOnce: x.inStep(in.Comm)}, nil
 }
 
 // Begin connects the device where its transport has it communicate by itself; so
 // do Watch and End look after that. Other transports have nothing to do.
 func (x *exchanger) Begin() error {
-	if q, ok := x.d.comm.(device.Enqueuer); ok {
+	if q, ok := x.comm.(device.Enqueuer); ok {
 		return q.Begin()
 	}
 	return nil
@@ -48,7 +55,7 @@ func (x *exchanger) Begin() error {
 
 // Watch says why what was issued cannot end.
 func (x *exchanger) Watch() error {
-	if q, ok := x.d.comm.(device.Enqueuer); ok {
+	if q, ok := x.comm.(device.Enqueuer); ok {
 		return q.Watch()
 	}
 	return nil
@@ -68,7 +75,7 @@ var errNotCaptured = errors.New("the transport works on the host")
 
 // Captures says why what is exchanged is not captured in graphs, or nil.
 func (x *exchanger) Captures() error {
-	if q, ok := x.d.comm.(capturer); ok {
+	if q, ok := x.comm.(capturer); ok {
 		return q.Captures()
 	}
 	return errNotCaptured
@@ -76,7 +83,7 @@ func (x *exchanger) Captures() error {
 
 // Enqueues says whether an instruction of any device is done by that device.
 func (x *exchanger) Enqueues(in *program.Instr) bool {
-	q, ok := x.d.comm.(capturer)
+	q, ok := x.comm.(capturer)
 	if !ok {
 		return false
 	}
@@ -86,7 +93,7 @@ func (x *exchanger) Enqueues(in *program.Instr) bool {
 
 // Capture makes graphs of operations.
 func (x *exchanger) Capture(ops []device.Enqueued) ([]device.Captured, error) {
-	if q, ok := x.d.comm.(capturer); ok {
+	if q, ok := x.comm.(capturer); ok {
 		return q.Capture(ops)
 	}
 	return nil, errNotCaptured
@@ -94,7 +101,7 @@ func (x *exchanger) Capture(ops []device.Enqueued) ([]device.Captured, error) {
 
 // Replay says that a graph with operations is about to be launched.
 func (x *exchanger) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) error {
-	if q, ok := x.d.comm.(capturer); ok {
+	if q, ok := x.comm.(capturer); ok {
 		return q.Replay(stream, ops, marks)
 	}
 	return errNotCaptured
@@ -102,7 +109,7 @@ func (x *exchanger) Replay(stream uintptr, ops []device.Enqueued, marks []uint32
 
 // Allocate gives memory of the transport, where it has any.
 func (x *exchanger) Allocate(bytes int64) (uint64, func() error, error) {
-	if q, ok := x.d.comm.(device.Allocator); ok {
+	if q, ok := x.comm.(device.Allocator); ok {
 		return q.Allocate(bytes)
 	}
 	return 0, nil, nil
@@ -110,7 +117,7 @@ func (x *exchanger) Allocate(bytes int64) (uint64, func() error, error) {
 
 // End disconnects the device.
 func (x *exchanger) End() error {
-	if q, ok := x.d.comm.(device.Enqueuer); ok {
+	if q, ok := x.comm.(device.Enqueuer); ok {
 		return q.End()
 	}
 	return nil
@@ -119,11 +126,11 @@ func (x *exchanger) End() error {
 // inStep reports whether all members of a communication's group are of this
 // process and run one program.
 func (x *exchanger) inStep(c *program.Comm) bool {
-	if c.Kind == program.Send || c.Kind == program.Recv {
+	if c.Kind == collective.Send || c.Kind == collective.Recv {
 		return false
 	}
-	for i := range x.m.plan.Parts(c.Over) {
-		if other := x.m.ranks[x.m.plan.Member(x.d.rank, c.Over, i)]; other.prog != x.d.prog || other.comm == nil {
+	for i := range x.plan.Parts(c.Over) {
+		if x.local[x.plan.Member(x.rank, c.Over, i)] != x.local[x.rank] {
 			return false
 		}
 	}
@@ -147,12 +154,9 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 	for i, v := range c.Rest {
 		op.Rest = append(op.Rest, comm.Tensor{Outer: int(v.Outer), Inner: int(v.Inner), Src: at(src[i+1]), Dst: at(dst[i+1])})
 	}
-	switch op.Kind {
-	case comm.Send, comm.Recv:
-		op.Peer = x.m.plan.PeerOf(x.d.rank, c)
-		return op, nil
-	case comm.AllToAll:
-		op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)
+	op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)
+	if collective.Of(op.Kind).Message {
+		op.Peer = x.plan.PeerOf(x.rank, c)
 	}
 	return op, nil
 }
@@ -160,15 +164,12 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 // kind is what of an instruction is the same for all who take part in it.
 func (x *exchanger) kind(in *program.Instr) (comm.Op, error) {
 	c := in.Comm
-	op := comm.Op{Label: in.Scope, Outer: int(c.Outer), Inner: int(c.Inner), From: c.From, Tag: c.Tag}
+	op := comm.Op{Kind: collective.Kind(c.Kind), Reduce: collective.Reduction(c.Reduce), Label: in.Scope, Outer: int(c.Outer), Inner: int(c.Inner), From: c.From, Tag: c.Tag}
 	op.DType, _ = dtype.Parse(c.DType) // the plan was validated
+	if collective.Of(op.Kind).Message {
+		return op, nil
+	}
 	var err error
-	if op.Kind, err = comm.ParseKind(c.Kind); err != nil || op.Kind == comm.Send || op.Kind == comm.Recv {
-		return op, err
-	}
-	if c.Reduce == "max" {
-		op.Reduce = comm.Max
-	}
 	op.Group, err = x.group(c.Over)
 	return op, err
 }
@@ -179,7 +180,7 @@ func (x *exchanger) group(over []string) (*comm.Group, error) {
 	if g := x.groups[key]; g != nil {
 		return g, nil
 	}
-	g, err := x.d.comm.Mesh().Group(over...)
+	g, err := x.comm.Mesh().Group(over...)
 	if err == nil {
 		x.groups[key] = g
 	}

@@ -26,7 +26,7 @@ func (m *Machine) Step() error {
 
 // Len is the number of instructions, of the device with most.
 func (p *Program) Len() (n int) {
-	for _, d := range p.m.devices {
+	for _, d := range p.crew.devices {
 		n = max(n, len(d.prog.Progs[p.index].Instrs))
 	}
 	return n

@@ -1,41 +1,6 @@
 package exec
 
-import (
-	"sync"
-
-	"ptc/runtime/program"
-)
-
-// gradient is one that a program computes, and the devices' parts of it.
-type gradient struct {
-	Tensor
-	parts []part
-}
-
-// gradPart is a device's part of a gradient, which it has after some
-// instructions.
-type gradPart struct {
-	after int
-	grad  int // in Program.grads
-	part  int // in gradient.parts
-}
-
-// bindGradient adds a device's part, also of a device of another process: the
-// root is sent it.
-func (p *Program) bindGradient(d *logical, port *program.Port) {
-	i := 0
-	for i < len(p.grads) && p.grads[i].Path != port.Path {
-		i++
-	}
-	if i == len(p.grads) {
-		p.grads = append(p.grads, gradient{Tensor: tensorOf(port.Path, &d.prog.Buffers[port.Buffer])})
-	}
-	g := &p.grads[i]
-	g.parts = add(g.parts, p.m.part(d, port.Buffer))
-	if n := len(g.parts) - 1; g.parts[n].own {
-		d.grads[p.index] = append(d.grads[p.index], gradPart{port.After, i, n})
-	}
-}
+import "sync"
 
 // Gradients lists the gradients that RunWithGradients reads.
 func (p *Program) Gradients() []Tensor {
@@ -55,19 +20,19 @@ func (p *Program) Gradients() []Tensor {
 // Where several processes have the devices, each calls it, and it is the Root
 // alone that gets the gradients.
 func (p *Program) RunWithGradients(read func(g Tensor, s Slice) error) error {
-	if p.m.closed {
+	if p.crew.closed {
 		return errClosed
 	}
 	r := &gradReader{p: p, read: read}
 	var others chan error
-	if p.m.Shared() && p.m.Root() {
+	if p.crew.Shared() && p.crew.Root() {
 		others = r.receiveAll()
 	}
-	if err := p.m.each(r.run); err != nil {
+	if err := p.crew.each(r.run); err != nil {
 		return r.end(err)
 	}
 	if others != nil {
-		for range p.m.ranks {
+		for range p.crew.ranks {
 			if err := <-others; err != nil {
 				return r.end(err)
 			}
@@ -102,14 +67,14 @@ func (r *gradReader) run(d *logical) error {
 	defer func() { d.scratch = nil }() // which may be as large as a parameter
 	prog := r.p.index
 	at := 0
-	for _, g := range d.grads[prog] {
+	for _, g := range r.p.due[d.rank] {
 		if err := d.step(prog, at, g.after); err != nil {
 			return err
 		}
 		at = g.after
 		p := &r.p.grads[g.grad].parts[g.part]
 		var err error
-		if r.p.m.Root() {
+		if r.p.crew.Root() {
 			var mem []byte
 			if mem, err = d.read(p.mem); err == nil {
 				err = r.give(g, mem)
@@ -127,7 +92,7 @@ func (r *gradReader) run(d *logical) error {
 // left ends a run before an instruction because of an error. Others would wait for
 // what the device does not come to, and are ended by the error.
 func (r *gradReader) left(d *logical, at int, err error) error {
-	if len(r.p.m.ranks) == 1 {
+	if len(r.p.crew.ranks) == 1 {
 		_ = d.progs[r.p.index].Stop(at) // of a run whose error is told
 	}
 	return err
@@ -148,9 +113,9 @@ func (r *gradReader) give(g gradPart, mem []byte) error {
 // place, which, in another stage of a pipeline, it never does. The channel gets
 // one result for every rank.
 func (r *gradReader) receiveAll() chan error {
-	m := r.p.m
-	done := make(chan error, len(m.ranks))
-	for _, d := range m.ranks {
+	ranks := r.p.crew.ranks
+	done := make(chan error, len(ranks))
+	for _, d := range ranks {
 		go func() {
 			if d.here() {
 				done <- nil
@@ -163,10 +128,10 @@ func (r *gradReader) receiveAll() chan error {
 }
 
 func (r *gradReader) receive(d *logical) error {
-	for _, g := range d.grads[r.p.index] {
+	for _, g := range r.p.due[d.rank] {
 		p := &r.p.grads[g.grad].parts[g.part]
 		box := make([]byte, p.bytes())
-		err := r.p.m.receive(p, gradientTag, func(from int, mem []byte) { copy(box[from*p.elem:], mem) })
+		err := r.p.crew.receive(p, gradientTag, func(from int, mem []byte) { copy(box[from*p.elem:], mem) })
 		if err != nil {
 			return errorf(ReasonComm, err, "a gradient cannot be collected from rank %d", d.rank)
 		}

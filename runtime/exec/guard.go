@@ -1,19 +1,14 @@
 package exec
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
 
-	"ptc/runtime/comm"
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
-
-// ErrNotFinite is the error of a run that ended before it changed any tensor,
-// because its loss or its gradients are not finite: see StopBeforeUpdate.
-var ErrNotFinite = errors.New("the loss or the gradients are not finite")
 
 // guard is the place in a device's program before which it changes no tensor that
 // lives between steps. By then it knows its loss and the norm of its gradients,
@@ -44,90 +39,19 @@ func (g *guard) bad() (bool, error) {
 	return g.ask(own)
 }
 
-// StopBeforeUpdate lets Run and Trace end with ErrNotFinite, all tensors as they
-// were before, where the loss or one of the named scalars is not finite. It looks
-// at those that are known before any tensor changes, and says whether there are
-// any.
-func (p *Program) StopBeforeUpdate(stats ...string) (bool, error) {
-	m := p.m
-	guards := make([]guard, len(m.ranks))
-	var seen []string // by rank: the ports that it looks at
-	for rank, d := range m.ranks {
-		guards[rank].at = d.firstChange(m, &d.prog.Progs[p.index])
-		seen = append(seen, d.watch(p, &guards[rank], stats))
-	}
-	if len(slices.Compact(slices.Clone(seen))) == 1 && seen[0] == "" || !m.meets(p.index, guards) {
-		return false, nil
-	}
-	p.late = map[string]bool{}
-	for rank, d := range m.ranks {
-		d.unknown(p, guards[rank].at)
-	}
-	alike := len(slices.Compact(seen)) == 1
-	for rank, d := range m.ranks {
-		if d.comm == nil {
-			continue
-		}
-		g := &guards[rank]
-		if !alike {
-			var err error
-			if g.ask, err = comm.Any(d.comm, "before the update"); err != nil {
-				return false, errorf(ReasonBug, err, "rank %d cannot ask whether the step is finite", rank)
-			}
-		}
-		d.guards[p.index] = *g
-	}
-	return true, nil
-}
-
-// watch adds the loss and the scalars that the device knows in time to a guard,
-// and names them.
-func (d *logical) watch(p *Program, g *guard, stats []string) (seen string) {
-	prog := &d.prog.Progs[p.index]
-	for i := range d.prog.Ports {
-		port := &d.prog.Ports[i]
-		if port.Program != p.name || port.Role != program.RoleLoss && !(port.Role == program.RoleStat && slices.Contains(stats, port.Path)) {
-			continue
-		}
-		if d.knownAfter(p.m, prog, port.Buffer) > g.at {
-			continue
-		}
-		seen += port.Role + " " + port.Path + "\n"
-		if !d.here() {
-			continue
-		}
-		if mem := d.progs[p.index].Port(i); len(mem) == 8 {
-			g.scalars = append(g.scalars, scalar{f64: &elements[float64](mem)[0]})
-		} else {
-			g.scalars = append(g.scalars, scalar{f32: &elements[float32](mem)[0]})
-		}
-	}
-	return seen
-}
-
-// unknown notes the stats that the device may not have computed when its program ends
-// before instruction at.
-func (d *logical) unknown(p *Program, at int) {
-	for _, port := range d.prog.Ports {
-		if port.Program == p.name && port.Role == program.RoleStat && d.knownAfter(p.m, &d.prog.Progs[p.index], port.Buffer) > at {
-			p.late[port.Path] = true
-		}
-	}
-}
-
 // overlap says whether two buffers of the device share bytes.
-func (d *logical) overlap(a, b int) bool {
-	x, y := &d.prog.Buffers[a], &d.prog.Buffers[b]
+func overlap(d *program.Device, a, b int) bool {
+	x, y := &d.Buffers[a], &d.Buffers[b]
 	return x.Memory == y.Memory && x.Offset < y.Offset+y.Bytes && y.Offset < x.Offset+x.Bytes
 }
 
 // knownAfter is the number of instructions after which a program writes a buffer
 // no more.
-func (d *logical) knownAfter(m *Machine, prog *program.Program, buffer int) int {
-	after := 0
+func knownAfter(plan *program.Plan, d *program.Device, index, buffer int) int {
+	prog, after := &d.Progs[index], 0
 	for i := range prog.Instrs {
-		_, writes := m.plan.Touches(&prog.Instrs[i])
-		if slices.ContainsFunc(writes, func(b int) bool { return d.overlap(b, buffer) }) {
+		_, writes := plan.Touches(&prog.Instrs[i])
+		if slices.ContainsFunc(writes, func(b int) bool { return overlap(d, b, buffer) }) {
 			after = max(after, endOf(prog, i)+1)
 		}
 	}
@@ -141,7 +65,7 @@ func endOf(prog *program.Program, i int) int {
 		return i
 	}
 	for j := i + 1; j < len(prog.Instrs); j++ {
-		if c := prog.Instrs[j].Comm; c != nil && c.Kind == program.Done && c.Of == i {
+		if c := prog.Instrs[j].Comm; c != nil && c.Kind == collective.Done && c.Of == i {
 			return j
 		}
 	}
@@ -150,11 +74,12 @@ func endOf(prog *program.Program, i int) int {
 
 // firstChange is the first instruction that writes a tensor which lives between
 // steps.
-func (d *logical) firstChange(m *Machine, prog *program.Program) int {
+func firstChange(plan *program.Plan, d *program.Device, index int) int {
+	prog := &d.Progs[index]
 	for i := range prog.Instrs {
-		_, writes := m.plan.Touches(&prog.Instrs[i])
+		_, writes := plan.Touches(&prog.Instrs[i])
 		for _, b := range writes {
-			if slices.ContainsFunc(d.prog.Tensors, func(t program.Tensor) bool { return d.overlap(b, t.Buffer) }) {
+			if slices.ContainsFunc(d.Tensors, func(t program.Tensor) bool { return overlap(d, b, t.Buffer) }) {
 				return i
 			}
 		}
@@ -164,28 +89,28 @@ func (d *logical) firstChange(m *Machine, prog *program.Program) int {
 
 // meets says whether all devices have such a place, and each communication before
 // one device's is before that of all others that take part in it.
-func (m *Machine) meets(prog int, guards []guard) bool {
+func meets(c *crew, prog int, guards []guard) bool {
 	type stream struct {
 		kind, over string
 		from, to   int
 	}
-	counts := make([]map[stream]int, len(m.ranks))
-	for rank, d := range m.ranks {
+	counts := make([]map[stream]int, len(c.ranks))
+	for rank, d := range c.ranks {
 		if guards[rank].at == 0 {
 			return false
 		}
 		counts[rank] = map[stream]int{}
 		for i := range guards[rank].at {
-			switch c := d.prog.Progs[prog].Instrs[i].Comm; {
-			case c == nil || c.Moves() || c.Kind == program.Done || c.Kind == program.ShardSlice:
-			case c.Kind == program.Send:
-				counts[rank][stream{kind: "message", from: rank, to: m.plan.PeerOf(rank, c)}]++
-			case c.Kind == program.Recv:
-				counts[rank][stream{kind: "message", from: m.plan.PeerOf(rank, c), to: rank}]++
+			switch x := d.prog.Progs[prog].Instrs[i].Comm; {
+			case x == nil || x.Moves() || x.Kind == collective.Done || x.Kind == collective.ShardSlice:
+			case x.Kind == collective.Send:
+				counts[rank][stream{kind: "message", from: rank, to: c.plan.PeerOf(rank, x)}]++
+			case x.Kind == collective.Recv:
+				counts[rank][stream{kind: "message", from: c.plan.PeerOf(rank, x), to: rank}]++
 			default:
-				over := strings.Join(c.Over, ",")
-				for i := range m.plan.Parts(c.Over) {
-					counts[rank][stream{"group", over, m.plan.Member(rank, c.Over, i), 0}]++
+				over := strings.Join(x.Over, ",")
+				for i := range c.plan.Parts(x.Over) {
+					counts[rank][stream{"group", over, c.plan.Member(rank, x.Over, i), 0}]++
 				}
 			}
 		}
@@ -207,9 +132,8 @@ func (m *Machine) meets(prog int, guards []guard) bool {
 
 // runGuarded runs all of a program, or up to its guard where something is not
 // finite there.
-func (d *logical) runGuarded(prog int) error {
+func (d *logical) runGuarded(prog int, g *guard) error {
 	all := len(d.prog.Progs[prog].Instrs)
-	g := &d.guards[prog]
 	if g.at == 0 {
 		return d.run(prog)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -44,13 +45,13 @@ func guardedPlan() *program.Plan {
 				{Program: "step", Role: program.RoleStat, Path: "late", Buffer: 6},
 			},
 			Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
-				{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: program.Fetch, Bytes: 64, Start: true}},
+				{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: collective.Fetch, Bytes: 64, Start: true}},
 				{Kernel: 0, Bufs: []int{3, 4}},
 				{Kernel: 1, Bufs: []int{3, 5}},
 				{Kernel: 2, Bufs: []int{2}},
-				{Comm: &program.Comm{Kind: program.Done}},
+				{Comm: &program.Comm{Kind: collective.Done}},
 				{Kernel: 2, Bufs: []int{1}},
-				{Bufs: []int{1, 0}, Comm: &program.Comm{Kind: program.Store, Bytes: 64}},
+				{Bufs: []int{1, 0}, Comm: &program.Comm{Kind: collective.Store, Bytes: 64}},
 				{Kernel: 0, Bufs: []int{3, 6}},
 			}}},
 		}},

@@ -27,15 +27,15 @@ import (
 //
 // for a copy of a parameter, of that parameter's path; computed in float64, then
 // rounded to the tensor's dtype, as Convert does.
-func (m *Machine) Initialize(seed uint64) error {
-	if m.closed {
+func (v *values) Initialize(seed uint64) error {
+	if v.crew.closed {
 		return errClosed
 	}
 	var jobs []initJob
-	for _, d := range m.devices {
+	for _, d := range v.crew.devices {
 		for i := range d.prog.Tensors {
 			t := &d.prog.Tensors[i]
-			v, err := t.Init.Values()
+			init, err := t.Init.Values()
 			if err != nil { // Validate has seen it
 				return errorf(ReasonBug, err, "the tensor %s cannot be initialized", t.Path)
 			}
@@ -44,7 +44,7 @@ func (m *Machine) Initialize(seed uint64) error {
 			if t.Of != "" {
 				path = t.Of
 			}
-			j := initJob{part: m.part(d, t.Buffer), dtype: b.DType, draw: newDraw(seed, path, v)}
+			j := initJob{part: partOf(v.crew.plan, d, t.Buffer), dtype: b.DType, draw: newDraw(seed, path, init)}
 			n := j.part.elems()
 			for from := 0; from < n; from += initChunk {
 				j.from, j.to = from, min(from+initChunk, n)
@@ -52,7 +52,7 @@ func (m *Machine) Initialize(seed uint64) error {
 			}
 		}
 	}
-	threads := min(m.threads, processors.Count(), len(jobs))
+	threads := min(v.crew.threads, processors.Count(), len(jobs))
 	var next atomic.Int64
 	var group errgroup.Group
 	for range threads {

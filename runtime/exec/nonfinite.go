@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/internal/ranges"
 	"ptc/runtime/program"
@@ -46,12 +47,12 @@ func (n *NonFinite) String() string {
 // With devices in several processes each calls it, and gets what its own devices
 // found.
 func (p *Program) FindNonFinite() (*NonFinite, error) {
-	if p.m.closed {
+	if p.crew.closed {
 		return nil, errClosed
 	}
-	found := make([]*NonFinite, len(p.m.ranks))
-	err := p.m.each(func(d *logical) (err error) {
-		found[d.rank], err = d.findNonFinite(p)
+	found := make([]*NonFinite, len(p.crew.ranks))
+	err := p.crew.each(func(d *logical) (err error) {
+		found[d.rank], err = findNonFinite(d, p)
 		return err
 	})
 	if err != nil {
@@ -90,10 +91,10 @@ func newSearch(d *logical, p *Program) *search {
 	return &search{d: d, p: p, last: map[string]*ranges.Map[int]{}}
 }
 
-func (d *logical) findNonFinite(p *Program) (*NonFinite, error) {
+func findNonFinite(d *logical, p *Program) (*NonFinite, error) {
 	s := newSearch(d, p)
 	s.inputs()
-	prog, g := &d.prog.Progs[p.index], &d.guards[p.index]
+	prog, g := &d.prog.Progs[p.index], &p.guards[d.rank]
 	for i := range g.at {
 		reads := s.reads(i) // before it writes over them
 		if err := d.step(p.index, i, i+1); err != nil {
@@ -102,7 +103,7 @@ func (d *logical) findNonFinite(p *Program) (*NonFinite, error) {
 		switch c := prog.Instrs[i].Comm; {
 		case c != nil && c.Start && endOf(prog, i) != i:
 			s.forget(i) // not there yet
-		case c != nil && c.Kind == program.Done:
+		case c != nil && c.Kind == collective.Done:
 			s.look(c.Of, s.reads(c.Of))
 		default:
 			s.look(i, reads)
@@ -145,7 +146,7 @@ func (s *search) read(buffer int) []byte {
 
 // reads are the nodes that instruction i reads.
 func (s *search) reads(i int) (nodes []int) {
-	reads, _ := s.p.m.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
+	reads, _ := s.p.crew.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
 	for _, b := range reads {
 		nodes = s.wrote(b, s.d.prog.Buffers[b].Size(), nodes)
 	}
@@ -174,7 +175,7 @@ func (s *search) wrote(buffer int, size int64, nodes []int) []int {
 
 // forget drops what was in the buffers that instruction i is going to write.
 func (s *search) forget(i int) {
-	_, writes := s.p.m.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
+	_, writes := s.p.crew.plan.Touches(&s.d.prog.Progs[s.p.index].Instrs[i])
 	for _, b := range writes {
 		s.put(b, s.d.prog.Buffers[b].Size(), -1)
 	}
@@ -184,15 +185,15 @@ func (s *search) forget(i int) {
 func (s *search) look(i int, reads []int) {
 	in := &s.d.prog.Progs[s.p.index].Instrs[i]
 	arg := 0
-	_, writes := s.p.m.plan.Touches(in)
+	_, writes := s.p.crew.plan.Touches(in)
 	for _, b := range writes {
-		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != program.ShardSlice}
+		n := NonFinite{Rank: s.d.rank, Instr: i, Comm: in.Comm != nil && !in.Comm.Moves() && in.Comm.Kind != collective.ShardSlice}
 		size := s.d.prog.Buffers[b].Size()
 		by := ""
 		if c := in.Comm; c != nil {
 			by = strings.TrimSpace(c.Kind + " " + strings.Join(c.Over, ","))
 		} else {
-			k := &s.p.m.plan.Kernels[in.Kernel]
+			k := &s.p.crew.plan.Kernels[in.Kernel]
 			for ; in.Bufs[arg] != b || !k.Args[arg].Write; arg++ {
 			}
 			size = min(size, k.Args[arg].Bytes) // of the rest it may have been anything
@@ -326,13 +327,13 @@ func countNonFinite(name string, mem []byte) (nan, inf int) {
 
 // Finite says of the tensors of this process's devices which are trained and not
 // finite: the path of the first, in the order of the plan, or "".
-func (m *Machine) Finite() (path string, err error) {
-	for _, d := range m.devices {
+func (v *values) Finite() (path string, err error) {
+	for _, d := range v.crew.devices {
 		for _, t := range d.prog.Tensors {
 			if !t.Train {
 				continue
 			}
-			p, bad := m.part(d, t.Buffer), 0
+			p, bad := partOf(v.crew.plan, d, t.Buffer), 0
 			err := p.get(func(_ int, mem []byte) error {
 				nan, inf := countNonFinite(d.prog.Buffers[t.Buffer].DType, mem)
 				bad += nan + inf

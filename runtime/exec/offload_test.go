@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -23,7 +24,7 @@ func offloadPlan(memory string) *program.Plan {
 	move := func(kind string, start bool, bufs ...int) program.Instr {
 		return program.Instr{Bufs: bufs, Comm: &program.Comm{Kind: kind, Bytes: 64, Start: start}}
 	}
-	done := func(of int) program.Instr { return program.Instr{Comm: &program.Comm{Kind: program.Done, Of: of}} }
+	done := func(of int) program.Instr { return program.Instr{Comm: &program.Comm{Kind: collective.Done, Of: of}} }
 	p := &program.Plan{
 		Code: []program.Code{{Kind: goKind}},
 		Kernels: []program.Kernel{
@@ -35,15 +36,15 @@ func offloadPlan(memory string) *program.Plan {
 			Buffers: []program.Buffer{buffer(memory, 0, 2), buffer(memory, 0, 1), buffer(memory, 64, 1), buffer("", 0, 1), buffer("", 64, 1)},
 			Tensors: []program.Tensor{{Path: "w/m", Init: program.Init{Kind: "ones"}}},
 			Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
-				move(program.Fetch, false, 1, 3),
-				move(program.Fetch, true, 2, 4),
+				move(collective.Fetch, false, 1, 3),
+				move(collective.Fetch, true, 2, 4),
 				{Bufs: []int{3}},
 				{Kernel: 1},
 				done(1),
-				move(program.Store, true, 3, 1),
+				move(collective.Store, true, 3, 1),
 				{Bufs: []int{4}},
 				done(5),
-				move(program.Store, false, 4, 2),
+				move(collective.Store, false, 4, 2),
 			}}},
 		}},
 	}

@@ -15,9 +15,10 @@ type box struct {
 	elem   int // bytes of one element
 }
 
-func (m *Machine) box(d *logical, b *program.Buffer) box {
+// boxOf is what a device has of a buffer.
+func boxOf(plan *program.Plan, d *logical, b *program.Buffer) box {
 	x := box{rank: d.rank, elem: program.DTypeSize(b.DType)}
-	x.lo, x.hi = m.plan.Box(d.rank, b.Axes)
+	x.lo, x.hi = plan.Box(d.rank, b.Axes)
 	for _, a := range b.Axes {
 		x.shape = append(x.shape, a.Global)
 	}
@@ -111,8 +112,8 @@ type part struct {
 	mem device.Range // the box, row-major
 }
 
-func (m *Machine) part(d *logical, buffer int) part {
-	return part{box: m.box(d, &d.prog.Buffers[buffer]), d: d, mem: d.buffer(buffer)}
+func partOf(plan *program.Plan, d *logical, buffer int) part {
+	return part{box: boxOf(plan, d, &d.prog.Buffers[buffer]), d: d, mem: d.buffer(buffer)}
 }
 
 // chunkBytes is the most that is copied or sent at a time. It is a multiple of

@@ -29,11 +29,11 @@ type Span struct {
 // on its device. Times are those of the device where it has a clock; else the host's,
 // which include entering native code for each instruction.
 func (p *Program) Trace(report func(Span)) error {
-	if p.m.closed {
+	if p.crew.closed {
 		return errClosed
 	}
-	spans := make([][]Span, len(p.m.ranks))
-	err := p.m.each(func(d *logical) (err error) {
+	spans := make([][]Span, len(p.crew.ranks))
+	err := p.crew.each(func(d *logical) (err error) {
 		spans[d.rank], err = p.trace(d)
 		return err
 	})
@@ -48,7 +48,7 @@ func (p *Program) Trace(report func(Span)) error {
 // trace runs the program on one device.
 func (p *Program) trace(d *logical) ([]Span, error) {
 	list, cuts := p.launches(d)
-	g := &d.guards[p.index]
+	g := &p.guards[d.rank]
 	for from := 0; from < len(list); {
 		to := len(list)
 		if at := slices.Index(cuts, g.at); g.at > 0 && at == from {
@@ -75,14 +75,14 @@ func (p *Program) launches(d *logical) (list []Span, cuts []int) {
 	instrs := d.prog.Progs[p.index].Instrs
 	for i, to := 0, 0; i < len(instrs); i = to {
 		in := &instrs[i]
-		for to = i + 1; to < len(instrs) && instrs[to].With && to != d.guards[p.index].at; {
+		for to = i + 1; to < len(instrs) && instrs[to].With && to != p.guards[d.rank].at; {
 			to++
 		}
 		s := Span{Rank: d.rank, Instr: i, In: in}
 		if c := in.Comm; c != nil {
 			s.Kernel, s.Class, s.Bytes = strings.TrimSpace(c.Kind+" "+strings.Join(c.Over, ",")), "comm", c.Bytes
 		} else {
-			k := &p.m.plan.Kernels[in.Kernel]
+			k := &p.crew.plan.Kernels[in.Kernel]
 			s.Kernel, s.Class, s.Flops, s.Bytes = k.Name, k.Class, k.Flops*int64(to-i), k.Bytes*int64(to-i)
 		}
 		list, cuts = append(list, s), append(cuts, i)

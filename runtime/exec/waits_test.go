@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -18,7 +19,7 @@ func TestBlocked(t *testing.T) {
 		plan := exchangePlan(c, exchanges[0].src, exchanges[0].dst)
 		if started {
 			step := &plan.Devices[0].Progs[0]
-			step.Instrs = append(step.Instrs, program.Instr{Comm: &program.Comm{Kind: program.Done}})
+			step.Instrs = append(step.Instrs, program.Instr{Comm: &program.Comm{Kind: collective.Done}})
 		}
 		var mu sync.Mutex
 		var others []time.Duration
@@ -63,7 +64,7 @@ func TestBlocked(t *testing.T) {
 
 // TestBlockedAlone: one device has nobody to wait for.
 func TestBlockedAlone(t *testing.T) {
-	plan := exchangePlan(program.Comm{Kind: program.AllReduce, Over: []string{"dp"}, Reduce: "sum", Outer: 1, Inner: 32}, matrix(nil, nil), matrix(nil, nil))
+	plan := exchangePlan(program.Comm{Kind: collective.AllReduce, Over: []string{"dp"}, Reduce: "sum", Outer: 1, Inner: 32}, matrix(nil, nil), matrix(nil, nil))
 	plan.Mesh = []program.MeshAxis{{Name: "dp", Size: 1}}
 	m := machine(t, plan, 1)
 	if err := m.Step(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/units"
 	"ptc/runtime/program"
 )
@@ -36,7 +37,7 @@ type Sends struct {
 
 // sends reports whether an instruction is a communication that sends anything.
 func sends(c *program.Comm) bool {
-	return c != nil && c.Kind != program.ShardSlice && c.Kind != program.Done && !c.Moves()
+	return c != nil && c.Kind != collective.ShardSlice && c.Kind != collective.Done && !c.Moves()
 }
 
 // collectives lists what the devices communicate in a step, in the order in
@@ -124,14 +125,14 @@ func communicationHead(b *strings.Builder, p *program.Plan) {
 	fmt.Fprintf(b, "\nCommunication in a step; a device has at most %s, of %s\n", units.Plural(count, "operation"), units.Bytes(bytes))
 }
 
-func total(list []Collective) (all, beside int64) {
+func total(list []Collective) (all, overlapped int64) {
 	for i := range list {
 		all = plus(all, list[i].all())
 		if list[i].Started {
-			beside = plus(beside, list[i].all())
+			overlapped = plus(overlapped, list[i].all())
 		}
 	}
-	return all, beside
+	return all, overlapped
 }
 
 // communicationFoot says what of the bytes is hidden, and where devices differ, that rows
@@ -140,8 +141,8 @@ func communicationFoot(b *strings.Builder, p *program.Plan, list []Collective) {
 	if n := len(p.Devices); n > 1 {
 		fmt.Fprintf(b, "  devices run %d programs: a row counts what any of them has, so rows add up to more than one device's\n", n)
 	}
-	if all, beside := total(list); beside > 0 {
-		fmt.Fprintf(b, "  * overlaps with other work until its result is read: %s of the bytes\n", percent(beside, all))
+	if all, overlapped := total(list); overlapped > 0 {
+		fmt.Fprintf(b, "  * overlaps with other work until its result is read: %s of the bytes\n", percent(overlapped, all))
 	}
 }
 

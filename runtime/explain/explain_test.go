@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -75,7 +76,7 @@ func deep(blocks int) *program.Plan {
 	for i := range blocks {
 		scope := fmt.Sprintf("blocks.%d.attn", i)
 		step = append(step, program.Instr{Kernel: 0, Scope: scope, Pos: "m.ptl:3:1"}, program.Instr{Scope: scope, Pos: "m.ptl:4:1",
-			Comm: &program.Comm{Kind: program.AllReduce, Over: []string{"tp"}, Bytes: 1000, Why: fmt.Sprintf("for blocks.%d.w", i)}})
+			Comm: &program.Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Bytes: 1000, Why: fmt.Sprintf("for blocks.%d.w", i)}})
 		p.Remarks = append(p.Remarks, program.Remark{Pass: "partition", Scope: scope, Text: fmt.Sprintf("all_reduce for %%%d", 7*i)})
 	}
 	step = append(step, program.Instr{Kernel: 1, Scope: "loss", Pos: "m.ptl:9:1"})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/units"
 	"ptc/runtime/program"
 )
@@ -20,7 +21,7 @@ type Level struct {
 	Count   int    `json:"count"`
 	Bytes   int64  `json:"bytes"`        // as [Collective] has it, of all of them
 	Sent    int64  `json:"sent_bytes"`   // by the device, in a ring
-	Started int64  `json:"beside_bytes"` // of Bytes, what runs concurrently with other work
+	Started int64  `json:"beside_bytes"` // the part of Bytes that overlaps with other work
 }
 
 // levelsOf are those of each class, the nearest groups first.
@@ -45,7 +46,7 @@ func levelsOf(p *program.Plan) []Level {
 			all := times(c.Bytes, int64(in.times))
 			out[n].Count += in.times
 			out[n].Bytes = plus(out[n].Bytes, all)
-			out[n].Sent = plus(out[n].Sent, times(sent(c.Kind, c.Bytes, p.Parts(c.Over)), int64(in.times)))
+			out[n].Sent = plus(out[n].Sent, times(collective.SentOf(c.Kind, c.Bytes, int64(p.Parts(c.Over))), int64(in.times)))
 			if c.Start {
 				out[n].Started = plus(out[n].Started, all)
 			}
@@ -69,22 +70,6 @@ func within(p *program.Plan, over []string) int {
 	return most
 }
 
-// sent is what a device of n sends of a collective with a payload: of a ring, (n-1)/n of it in each of its passes (Patarasuk
-// and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009). Other kinds send their payload,
-// and a receive nothing.
-func sent(kind string, bytes int64, n int) int64 {
-	pass := bytes - bytes/int64(max(n, 1))
-	switch kind {
-	case program.AllReduce:
-		return 2 * pass
-	case program.ReduceScatter, program.AllGather:
-		return pass
-	case program.Recv:
-		return 0
-	}
-	return bytes
-}
-
 // levelTable is the communication of the device that has most of it.
 func levelTable(b *strings.Builder, d *Description) {
 	total := map[int]int64{}
@@ -105,10 +90,10 @@ func levelTable(b *strings.Builder, d *Description) {
 		name += " (" + d.ClassText(class) + ")"
 	}
 	fmt.Fprintf(b, "  %s, by the level of the mesh\n", name)
-	fmt.Fprintf(b, "  %6s  %11s  %11s  %6s  %-16s %-8s %s\n", "count", "bytes", "sent", "beside", "kind", "over", "groups lie in")
+	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-16s %-8s %s\n", "count", "bytes", "sent", "overlap", "kind", "over", "groups lie in")
 	for _, l := range d.Communication {
 		if l.Class == class {
-			fmt.Fprintf(b, "  %6d  %11s  %11s  %6s  %-16s %-8s %s\n", l.Count, units.Bytes(l.Bytes), units.Bytes(l.Sent), percent(l.Started, l.Bytes), l.Kind, l.Axis,
+			fmt.Fprintf(b, "  %6d  %11s  %11s  %7s  %-16s %-8s %s\n", l.Count, units.Bytes(l.Bytes), units.Bytes(l.Sent), percent(l.Started, l.Bytes), l.Kind, l.Axis,
 				units.Plural(l.Within, "consecutive device"))
 		}
 	}

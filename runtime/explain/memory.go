@@ -96,7 +96,7 @@ func memoryTable(b *strings.Builder, d *Description) {
 		}
 	}
 	if c := d.Memory.Communicators; c != nil {
-		fmt.Fprintf(b, "  beside it, where GPUs exchange by NCCL, an estimated %s to %s for %d communicators\n", units.Bytes(c.Least), units.Bytes(c.Most), c.Groups+c.Links)
+		fmt.Fprintf(b, "  in addition, if GPUs communicate over NCCL, an estimated %s to %s for %d communicators\n", units.Bytes(c.Least), units.Bytes(c.Most), c.Groups+c.Links)
 	}
 	if least := slices.Min(append([]int64{most(d.Memory.Peak)}, d.Memory.Peak...)); least < most(d.Memory.Peak) {
 		fmt.Fprintf(b, "  devices need from %s to %s\n", units.Bytes(least), units.Bytes(most(d.Memory.Peak)))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/units"
 	"ptc/runtime/program"
 )
@@ -35,7 +36,7 @@ func transfers(p *program.Plan) []Transfer {
 				continue
 			}
 			other := in.Bufs[0]
-			if c.Kind == program.Store {
+			if c.Kind == collective.Store {
 				other = in.Bufs[len(in.Bufs)/2]
 			}
 			why, _, _ := strings.Cut(c.Why, " (")
@@ -79,7 +80,7 @@ func transferTable(b *strings.Builder, d *Description) {
 		return
 	}
 	b.WriteString("\nTransfers between memories of a device in a step\n")
-	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-14s %s\n", "count", "largest", "all", "beside", "kind", "why")
+	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-14s %s\n", "count", "largest", "all", "overlap", "kind", "why")
 	for _, t := range d.Transfers {
 		kind := t.Kind + " " + t.Memory
 		fmt.Fprintf(b, "  %6d  %11s  %11s  %7s  %-14s %s\n", t.Count, units.Bytes(t.Largest), units.Bytes(t.Bytes),

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -16,7 +17,7 @@ func staged(micro int, turns []program.Turn) *program.Plan {
 			Instrs: []program.Instr{
 				{Kernel: 0, Bufs: []int{0, 1}, Scope: "head"},
 				{Kernel: 0, Bufs: []int{0, 1}, Scope: "blocks.{i}"},
-				{Comm: &program.Comm{Kind: program.AllReduce, Bytes: 8}, Bufs: []int{0, 0}, Scope: "blocks.{i}"},
+				{Comm: &program.Comm{Kind: collective.AllReduce, Bytes: 8}, Bufs: []int{0, 0}, Scope: "blocks.{i}"},
 				{Kernel: 1, Bufs: []int{0, 1, 0}, Scope: "tail", First: &program.First{Kernel: 2, Without: []int{0}}},
 			},
 			Runs:  []program.Run{{Stack: 1, From: 1, To: 3}},

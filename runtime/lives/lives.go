@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/ranges"
 	"ptc/runtime/program"
 )
@@ -139,7 +140,7 @@ func (l *lives) write(i, buffer int, of Origin) {
 
 func (l *lives) instr(i int) {
 	in := &l.prog.Instrs[i]
-	if c := in.Comm; c != nil && c.Kind == program.Done {
+	if c := in.Comm; c != nil && c.Kind == collective.Done {
 		reads, writes := l.plan.Touches(&l.prog.Instrs[c.Of])
 		for _, b := range append(append([]int{}, reads...), writes...) {
 			l.read(i, b)

@@ -18,7 +18,7 @@ const movedAgain = 20 * time.Millisecond
 
 // apart has thread tid, which calls it, leave a processor that a thread of the team with a smaller
 // number is on. A kernel that had two of them share a processor for a moment may leave
-// them there for tens of milliseconds, beside an idle one: each runs for a few microseconds until
+// them there for tens of milliseconds, although another is idle: each runs for a few microseconds until
 // it waits for the other, so that neither seems worth moving.
 func (t *Team) apart(tid int) {
 	if !t.spread {

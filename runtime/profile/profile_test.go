@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
@@ -92,7 +93,7 @@ func spansOf(rank int, at time.Time, scale time.Duration) []exec.Span {
 	add(product("blocks.1", "a.ptl:1:1"), 12, 32)
 	add(exec.Span{Kernel: "all_reduce dp", Class: "comm", Bytes: 1e6, In: &program.Instr{Comm: &program.Comm{Kind: "all_reduce"}, Pos: "a.ptl:2:1"}}, 32, 40)
 	add(exec.Span{Kernel: "map_0", Class: "map", Bytes: 2e6, In: &program.Instr{Scope: "loss", Pos: "a.ptl:3:1", Bufs: []int{1}}}, 41, 46)
-	add(exec.Span{Kernel: "done", Class: "comm", In: &program.Instr{Comm: &program.Comm{Kind: program.Done}}}, 46, 50)
+	add(exec.Span{Kernel: "done", Class: "comm", In: &program.Instr{Comm: &program.Comm{Kind: collective.Done}}}, 46, 50)
 	return out
 }
 

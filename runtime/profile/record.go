@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
@@ -80,7 +81,7 @@ func (d *device) step(spans []exec.Span) {
 		switch c := spans[i].In.Comm; {
 		case c == nil:
 			s.kernels += ns
-		case c.Kind == program.Done:
+		case c.Kind == collective.Done:
 			s.waits += ns
 		default:
 			s.comm += ns

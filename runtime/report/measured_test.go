@@ -31,7 +31,7 @@ func profileOf(p *program.Plan, ranks int) *profile.Report {
 }
 
 // TestMeasured: the document has each kernel on the rank on which it took longest, by its
-// number in the plan, and the page says it beside what the roofline predicts.
+// number in the plan, and the page shows it next to the roofline's prediction.
 func TestMeasured(t *testing.T) {
 	p := planOf(t, "pipe")
 	page, err := Page(p, nil, profileOf(p, 2))
@@ -65,9 +65,9 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// TestMeasuredBesideTheRoofline: of a plan that knows its device, the roofline is its own,
+// TestMeasuredAndRoofline: of a plan that knows its device, the roofline is its own,
 // and what it predicts of the measured time is said.
-func TestMeasuredBesideTheRoofline(t *testing.T) {
+func TestMeasuredAndRoofline(t *testing.T) {
 	p := *planOf(t, "pipe")
 	p.Roof = &program.Roof{Device: "a GPU", Bytes: 8e9, Rates: []program.Rate{{DType: "f32", Flops: 100e9}}}
 	r := profileOf(&p, 2)

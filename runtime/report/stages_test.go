@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/explain"
 	"ptc/runtime/program"
 	"ptc/runtime/timeline"
@@ -77,7 +78,7 @@ func TestLevels(t *testing.T) {
 		if l.Within != near[l.Axis] && !strings.Contains(l.Axis, ",") {
 			t.Errorf("%s over %s lies in %d devices", l.Kind, l.Axis, l.Within)
 		}
-		want := map[string]int64{program.AllReduce: l.Bytes, program.ReduceScatter: l.Bytes / 2, program.AllGather: l.Bytes / 2, program.Send: l.Bytes}[l.Kind]
+		want := map[string]int64{collective.AllReduce: l.Bytes, collective.ReduceScatter: l.Bytes / 2, collective.AllGather: l.Bytes / 2, collective.Send: l.Bytes}[l.Kind]
 		if !strings.Contains(l.Axis, ",") && (l.Sent < want || l.Sent > want+int64(l.Count)) {
 			t.Errorf("%s over %s of 2 devices sends %d bytes of %d", l.Kind, l.Axis, l.Sent, l.Bytes)
 		}

@@ -67,10 +67,10 @@ type (
 		Measured  *MeasuredKernel // nil: it did not run, or nothing was measured
 	}
 	trafficRow struct {
-		Axis, Kind    string
-		Count         int
-		Bytes         int64
-		Beside, Share float64
+		Axis, Kind     string
+		Count          int
+		Bytes          int64
+		Overlap, Share float64
 	}
 	passRemarks struct {
 		Pass string
@@ -281,25 +281,25 @@ func (v *view) kernels() {
 
 // traffic adds up communications of one kind over the same axes, the most bytes first.
 func traffic(list []explain.Collective) (out []trafficRow) {
-	all, number, beside := 0.0, map[[2]string]int{}, []float64{}
+	all, number, overlapped := 0.0, map[[2]string]int{}, []float64{}
 	for _, c := range list {
 		k := [2]string{c.Axis, c.Kind}
 		n, ok := number[k]
 		if !ok {
 			n = len(out)
 			number[k] = n
-			out, beside = append(out, trafficRow{Axis: c.Axis, Kind: c.Kind}), append(beside, 0)
+			out, overlapped = append(out, trafficRow{Axis: c.Axis, Kind: c.Kind}), append(overlapped, 0)
 		}
 		bytes := float64(c.Bytes) * float64(c.Count)
 		out[n].Count += c.Count
 		out[n].Bytes += int64(bytes)
 		if all += bytes; c.Started {
-			beside[n] += bytes
+			overlapped[n] += bytes
 		}
 	}
 	for i := range out {
 		if b := float64(out[i].Bytes); b > 0 {
-			out[i].Beside, out[i].Share = min(1, beside[i]/b), b/all
+			out[i].Overlap, out[i].Share = min(1, overlapped[i]/b), b/all
 		}
 	}
 	slices.SortStableFunc(out, func(a, b trafficRow) int { return int(sign(float64(b.Bytes - a.Bytes))) })

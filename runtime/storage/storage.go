@@ -77,8 +77,8 @@ func Exists(place string) (bool, error) {
 	return true, f.Close()
 }
 
-// Beside is the place of a file of that name in the folder of another.
-func Beside(place, name string) string {
+// Sibling returns the place of the file of that name in the folder of place.
+func Sibling(place, name string) string {
 	if Remote(place) {
 		return place[:strings.LastIndexByte(place, '/')+1] + name
 	}

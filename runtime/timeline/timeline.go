@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/runtime/program"
 )
 
@@ -181,8 +182,8 @@ func (s *simulation) messages(i int) [][]message {
 	out := make([][]message, len(prog.Tasks))
 	for n, t := range prog.Tasks {
 		for j := t.From; j < t.To; j++ {
-			if c := prog.Instrs[j].Comm; c != nil && (c.Kind == program.Send || c.Kind == program.Recv) {
-				out[n] = append(out[n], message{c.Kind == program.Send, s.class(s.plan.PeerOf(rank, c)), c.Tag, c.Each})
+			if c := prog.Instrs[j].Comm; c != nil && (c.Kind == collective.Send || c.Kind == collective.Recv) {
+				out[n] = append(out[n], message{c.Kind == collective.Send, s.class(s.plan.PeerOf(rank, c)), c.Tag, c.Each})
 			}
 		}
 	}

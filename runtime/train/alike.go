@@ -122,8 +122,8 @@ type fact struct{ name, value string }
 
 // sameOptions compares the options of all processes, and after them the file of
 // initial parameters.
-func (r *run) sameOptions() error {
-	if r.end == nil {
+func sameOptions(p *processes, o *Options, plan *program.Plan) error {
+	if p.end == nil {
 		return nil
 	}
 	var facts []fact
@@ -135,32 +135,32 @@ func (r *run) sameOptions() error {
 		if name == "" {
 			name = "the option " + rule.field
 		}
-		facts = append(facts, fact{name, rule.value(&r.o, r.plan)})
+		facts = append(facts, fact{name, rule.value(o, plan)})
 	}
-	differ, err := r.compare(facts, "options")
+	differ, err := p.compare(facts, "options")
 	if err != nil {
 		return err
 	}
 	if differ != "" {
-		return r.everywhere(errorf(ExitUsage, "the processes were started with different options: %s", differ).
+		return p.everywhere(errorf(ExitUsage, "the processes were started with different options: %s", differ).
 			hint("start every process alike; %s alone may differ", mayDiffer()))
 	}
-	if r.o.Init == "" {
+	if o.Init == "" {
 		return nil
 	}
-	path, err := checkpoint.Witness(r.o.Init)
+	path, err := checkpoint.Witness(o.Init)
 	sum := ""
 	if err == nil {
 		sum, err = contentOf(path)
 	}
-	if err = r.agree(err); err != nil {
+	if err = p.agree(err); err != nil {
 		return err
 	}
-	differ, err = r.compare([]fact{{"the content of the --init file", sum}}, "initial parameters")
+	differ, err = p.compare([]fact{{"the content of the --init file", sum}}, "initial parameters")
 	if err != nil || differ == "" {
 		return err
 	}
-	return r.everywhere(errorf(ExitFile, "the processes would begin with different parameters: %s", differ).
+	return p.everywhere(errorf(ExitFile, "the processes would begin with different parameters: %s", differ).
 		hint("give every process the same file"))
 }
 
@@ -183,43 +183,44 @@ func contentOf(path string) (string, error) {
 
 // sameStart compares what every process has found for itself when it is ready
 // for the first step.
-func (r *run) sameStart() error {
-	if r.end == nil {
+func sameStart(s *session) error {
+	p := s.procs
+	if p.end == nil {
 		return nil
 	}
 	ck := "none"
-	if r.resumed != "" {
-		sum, err := contentOf(storage.Join(r.resumed, "manifest.json"))
-		if err = r.agree(err); err != nil {
+	if dir := s.resumed(); dir != "" {
+		sum, err := contentOf(storage.Join(dir, "manifest.json"))
+		if err = p.agree(err); err != nil {
 			return err
 		}
 		ck = sum
 	}
-	differ, err := r.compare([]fact{
+	differ, err := p.compare([]fact{
 		{"the checkpoint", ck},
-		{"the first step", fmt.Sprint(r.first)},
-		{"the last step", fmt.Sprint(r.last)},
-		{"the seed", fmt.Sprint(r.seed)},
-		{"the content of the data", given(r.feed.fingerprint()) + " " + r.feed.fingerprint()},
+		{"the first step", fmt.Sprint(s.first)},
+		{"the last step", fmt.Sprint(s.last)},
+		{"the seed", fmt.Sprint(s.seed)},
+		{"the content of the data", given(s.feed.fingerprint()) + " " + s.feed.fingerprint()},
 	}, "the start")
 	if err != nil {
 		return err
 	}
 	if differ == "" {
-		return r.sameCode(codeOn(r.dev.m.On()))
+		return sameCode(p, codeOn(s.dev.m.On()))
 	}
-	return r.everywhere(errorf(ExitFile, "the processes would train differently: %s", differ).
+	return p.everywhere(errorf(ExitFile, "the processes would train differently: %s", differ).
 		hint("give every process the same folder of checkpoints, the same data and the same seed"))
 }
 
 // sameCode compares what code of the plan every process runs: what is on several devices would not stay the
 // same under different code.
-func (r *run) sameCode(code string) error {
-	differ, err := r.compare([]fact{{"the code", code}}, "their code")
+func sameCode(p *processes, code string) error {
+	differ, err := p.compare([]fact{{"the code", code}}, "their code")
 	if err != nil || differ == "" {
 		return err
 	}
-	return r.everywhere(errorf(ExitFile, "the processes would run different code of the plan: %s", differ).
+	return p.everywhere(errorf(ExitFile, "the processes would run different code of the plan: %s", differ).
 		hint("give every process a GPU of the same kind"))
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
-	"ptc/runtime/device/host"
 	"ptc/runtime/program"
 	"ptc/runtime/storage"
 )
@@ -42,57 +41,48 @@ func sourceHash(plan *program.Plan) string {
 
 // keeper saves and loads the checkpoints of a run.
 type keeper struct {
+	state
 	store     checkpoint.Store
-	tensors   []checkpoint.Tensor
 	order     []int // of the tensors, in which they are copied out and written
 	meta      checkpoint.Meta
 	fed       fed
-	of        map[string]string // parameters by their copies
-	buf       []byte            // of the largest tensor, or piece of one
-	validStep int64             // of the validation loss in meta
-	saved     int64             // step of the checkpoint saved last, or gone on from; -1: none
+	validStep int64 // of the validation loss in meta
+	saved     int64 // step of the checkpoint saved last, or gone on from; -1: none
 
-	// Where several processes have the devices: who they are, what each writes, and how many bytes this one; and
-	// how many of them are on this host.
-	peers     *checkpoint.Peers
-	division  *checkpoint.Division
-	mine      int64
-	hostmates int
+	// Where several processes have the devices: who they are, what each writes, and how many bytes all on this
+	// host write.
+	peers    *checkpoint.Peers
+	division *checkpoint.Division
+	onHost   int64
 
-	copies  [][]byte                            // of what this process writes, for a checkpoint that is written behind the run; nil: not yet
-	cramped bool                                // there is no room for copies
-	behind  *writing                            // nil: none
-	free    func() (int64, bool)                // memory that the host has left, if that is known
-	held    func(step int64, when string) error // for tests, see Options
+	held func(step int64, when string) error // for tests, see Options
 }
 
-func newKeeper(o *Options, plan *program.Plan, tensors []checkpoint.Tensor, warn func(string)) *keeper {
-	of := copiesOf(plan)
+func newKeeper(j *job) *keeper {
 	k := &keeper{
-		store:   checkpoint.Store{Dir: o.Checkpoint, Keep: o.Keep, KeepBest: o.KeepBest, Overwrite: o.Overwrite, Warn: warn},
-		tensors: tensors,
-		order:   checkpoint.Order(tensors),
-		of:      of,
-		meta:    checkpoint.Meta{Model: modelHash(ofModel(tensors, of)), Source: sourceHash(plan), Settings: keptSettings(plan)},
-		saved:   -1,
-		held:    o.held,
-		free:    o.free,
+		state: state{j.tensors, copiesOf(j.plan)},
+		store: checkpoint.Store{Dir: j.o.Checkpoint, Keep: j.o.Keep, KeepBest: j.o.KeepBest, Overwrite: j.o.Overwrite, Warn: j.log.warn},
+		order: checkpoint.Order(j.tensors),
+		saved: -1,
+		held:  j.o.held,
 	}
-	if k.free == nil {
-		k.free = host.Free
+	k.meta = checkpoint.Meta{Model: modelHash(k.ofModel()), Source: sourceHash(j.plan), Settings: keptSettings(j.plan)}
+	for _, t := range j.tensors {
+		k.onHost += t.Bytes()
 	}
 	return k
 }
 
 // join readies the keeper for what several processes do together.
-func (k *keeper) join(p *processes, plan *program.Plan) (err error) {
+func (k *keeper) join(p *processes, plan *program.Plan) error {
 	k.peers = p.peers()
-	if k.hostmates, err = p.onMyHost(); err != nil {
+	hostmates, err := p.onMyHost()
+	if err != nil {
 		return err
 	}
-	k.division = divide(plan, k.tensors)
+	k.division, k.onHost = divide(plan, k.tensors), 0
 	for _, x := range k.division.Pieces(k.peers.Rank) {
-		k.mine += x.Bytes
+		k.onHost += x.Bytes * int64(hostmates)
 	}
 	return nil
 }
@@ -262,14 +252,6 @@ func (k *keeper) metaOf(step int64, loss float64) checkpoint.Meta {
 	return meta
 }
 
-// save saves the state after a step, which had that loss, and gives the folder.
-func (k *keeper) save(step int64, loss float64, dev *devices) (dir string, err error) {
-	return k.write(k.metaOf(step, loss), func(i int) ([]byte, error) {
-		dst := grow(&k.buf, k.tensors[i].Bytes())
-		return dst, dev.read(k.tensors[i], dst)
-	})
-}
-
 // write writes a checkpoint of the tensors that read gives, in order.
 func (k *keeper) write(meta checkpoint.Meta, read func(i int) ([]byte, error)) (dir string, err error) {
 	if err := k.hold(meta.Step, "begin"); err != nil {
@@ -304,8 +286,4 @@ func (k *keeper) hold(step int64, when string) error {
 		return nil
 	}
 	return k.held(step, when)
-}
-
-func saveError(err error) error {
-	return &Error{Code: ExitFile, Msg: "a checkpoint cannot be saved; those before it are intact", Err: err}
 }

@@ -142,6 +142,18 @@ func (d *devices) stat(name string) float64 {
 func (d *devices) hasGradNorm() bool { return slices.Contains(d.training.Stats(), "grad_norm") }
 func (d *devices) hasEval() bool     { return d.testing != nil }
 
+// watchNumbers lets a step that is not finite end before it changes anything,
+// where the plan allows that: so the step can be run again to see where it
+// begins. Adaptive loss scaling has to see gradients that overflow.
+func (d *devices) watchNumbers() error {
+	var stats []string
+	if d.hasGradNorm() && !d.adaptsScale() {
+		stats = []string{"grad_norm"}
+	}
+	_, err := d.training.StopBeforeUpdate(stats...)
+	return err
+}
+
 // eval is the loss of a batch that is not trained on.
 func (d *devices) eval(b *batch) (float64, error) {
 	if err := d.fill(d.testing, d.reads[1], b); err != nil {

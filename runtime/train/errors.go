@@ -51,6 +51,15 @@ func (e *Error) hint(format string, args ...any) *Error {
 	return e
 }
 
+// codeOf is the exit code of a process that ends because of an error.
+func codeOf(err error) int {
+	var c interface{ ExitCode() int }
+	if errors.As(err, &c) {
+		return c.ExitCode()
+	}
+	return ExitBug
+}
+
 // fileError says what could not be done with which file. An error that knows
 // its exit code is not the file's.
 func fileError(err error, format string, args ...any) error {
@@ -78,4 +87,8 @@ func checkpointError(err error) error {
 		return &Error{Code: ExitFile, Msg: "the checkpoint cannot be used", Err: err}
 	}
 	return fileError(err, "the checkpoint cannot be used")
+}
+
+func saveError(err error) error {
+	return &Error{Code: ExitFile, Msg: "a checkpoint cannot be saved; those before it are intact", Err: err}
 }

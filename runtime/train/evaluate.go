@@ -157,18 +157,14 @@ func (e *evaluator) open(plan *program.Plan) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &run{plan: e.plan, o: e.o.Options, log: warner{e.o.Warn}, tensors: tensors, seed: planSeed(e.plan)}
-	if r.dev, err = openDevices(e.plan, e.fields, &r.o, r.seed, r.warn); err != nil {
+	job := &job{procs: new(processes), plan: e.plan, o: e.o.Options, tensors: tensors, log: &log{warner{e.o.Warn}}}
+	seed := planSeed(e.plan)
+	if e.dev, err = openDevices(e.plan, e.fields, &job.o, seed, job.log.warn); err != nil {
 		return err
 	}
-	e.dev = r.dev
-	err = r.dev.m.Initialize(r.seed) // for what the file may lack
+	err = e.dev.m.Initialize(seed) // for what the file may lack
 	if err == nil {
-		err = r.openInit()
-	}
-	if err == nil {
-		err = r.loadParams()
-		_ = r.init.Close() // was only read
+		err = e.init(job)
 	}
 	if err == nil && !e.dev.hasEval() {
 		err = errorf(ExitFile, "the plan has no program eval: it does not validate")
@@ -177,6 +173,16 @@ func (e *evaluator) open(plan *program.Plan) (err error) {
 		e.dev.close()
 	}
 	return err
+}
+
+// init loads the parameters.
+func (e *evaluator) init(j *job) error {
+	v, err := openInit(j.procs, j.o.Init)
+	if err != nil {
+		return err
+	}
+	defer v.Close() // was only read
+	return loadParams(j, e.dev, v)
 }
 
 // warner is a sink of which warnings alone are told.

@@ -3,9 +3,9 @@ package train
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
-	"unsafe"
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint"
@@ -29,47 +29,6 @@ type feed struct {
 	once  bool         // it can be read once
 	share *sharing     // nil: every process reads for itself
 	warn  func(string) // nil: nobody is told
-}
-
-// batch is one value of every field: whole, or the part of it that one device
-// reads.
-type batch struct {
-	views []data.View
-	bytes [][]byte // the same memory
-	part  bool
-	share []func() error // has all processes get a field; none: each has its own
-}
-
-// newBatch makes room for the fields; boxes has their parts, or is nil.
-func newBatch(fields []data.Field, boxes []data.View) batch {
-	b := batch{part: boxes != nil}
-	for i, f := range fields {
-		v := data.View{Lo: make([]int, len(f.Shape)), Hi: f.Shape}
-		if b.part {
-			v = boxes[i]
-		}
-		n := 1
-		for k := range v.Hi {
-			n *= v.Hi[k] - v.Lo[k]
-		}
-		if v.Hi == nil { // the device does not read it
-			b.views, b.bytes = append(b.views, data.View{}), append(b.bytes, nil)
-			continue
-		}
-		var raw []byte
-		// The 4 bytes of an element are little-endian on every machine that
-		// plans are made for, as they are in files.
-		if f.DType == dtype.I32 {
-			v.I32 = make([]int32, n)
-			raw = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v.I32))), 4*n)
-		} else {
-			v.F32 = make([]float32, n)
-			raw = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v.F32))), 4*n)
-		}
-		b.views = append(b.views, v)
-		b.bytes = append(b.bytes, raw)
-	}
-	return b
 }
 
 // openFeed opens the plan's data for the fields that its programs read: for one
@@ -305,4 +264,58 @@ func (f *feed) fingerprint() string {
 		return ""
 	}
 	return f.src.Fingerprint()
+}
+
+// phase is that of a feed from a step on, with nothing fed yet.
+func (f *feed) phase(first int64) (checkpoint.Phase, data.Recipe) {
+	r := f.src.Recipe()
+	p := checkpoint.Phase{First: first, Batch: int64(f.fields[0].Shape[0]), Data: f.fingerprint(), Order: r.Order}
+	for _, part := range r.Parts {
+		s := checkpoint.Source{Kind: part.Kind, Data: part.Print, Seed: part.Seed, Share: part.Places, Facts: map[string]string{}}
+		for _, fact := range part.Facts {
+			s.Facts[fact.Name] = fact.Value
+		}
+		p.Sources = append(p.Sources, s)
+	}
+	return p, r
+}
+
+// counted is how many examples of the data in hand a run was fed before a checkpoint, since
+// it is fed of that data.
+func (f *feed) counted(c *checkpoint.Checkpoint) int64 {
+	if c == nil {
+		return 0
+	}
+	phases := phasesOf(c, int(f.size()))
+	if len(phases) == 0 {
+		return 0
+	}
+	if before := phases[len(phases)-1]; len(before.Sources) == 0 { // of a program that did not say more
+		if before.Data != f.fingerprint() {
+			return 0
+		}
+		return before.Examples
+	}
+	recipe := f.src.Recipe()
+	return data.Counted(fedIn(phases), &recipe)
+}
+
+// endOfEpochs is the last step of a run that goes through its data n times: the one with which every example was
+// fed that often, before the checkpoint c or from the step first on. Of the examples in the last batch some may be
+// of the next epoch.
+func (f *feed) endOfEpochs(n, first int64, c *checkpoint.Checkpoint) (int64, error) {
+	examples := f.examples()
+	if examples == 0 {
+		return 0, errorf(ExitUsage, "the data has no end, and so no epochs: %s", f.describe()).hint("pass --steps N")
+	}
+	tooMany := errorf(ExitUsage, "the epochs are of more steps than the 31 bits of a step's number can count")
+	if examples > math.MaxInt64/2/n {
+		return 0, tooMany
+	}
+	left := max(0, n*examples-f.counted(c))
+	last := first - 1 + (left+f.size()-1)/f.size()
+	if last > math.MaxInt32 {
+		return 0, tooMany
+	}
+	return last, nil
 }

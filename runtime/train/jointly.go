@@ -2,7 +2,6 @@ package train
 
 import (
 	"errors"
-	"time"
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/comm"
@@ -18,24 +17,27 @@ import (
 //
 // A process that cannot write its part says so in the same way, and all end.
 
-// jointly is what a process does for the checkpoint that all are writing. All are in the same stage: that of the
+// jointly is the work of a process for the checkpoint that all are writing. All are in the same stage: that of the
 // parts, then that of the manifest, which rank 0 alone has work in.
 type jointly struct {
+	procs    *processes
+	keeper   *keeper
+	step     int64
 	part     *checkpoint.PartWriter
 	manifest bool          // the stage
 	done     chan struct{} // closed when this process has done its work of the stage
-	err      error         // of it, once done is closed
-	begun    time.Time
-	waits    bool // steps wait for it
+
+	// Of that work, once done is closed.
+	err error
+	dir string // of the checkpoint
 }
 
-// saveTogether saves by all processes, each of which calls it.
-func (r *run) saveTogether(step int64, last bool, begun time.Time) error {
-	k := r.keeper
-	part := k.store.Part(k.peers, k.metaOf(step, r.sum.Loss), k.tensors, k.division)
+// beginJointly begins a checkpoint. Every process calls it.
+func beginJointly(p *processes, k *keeper, meta checkpoint.Meta) (*jointly, error) {
+	part := k.store.Part(k.peers, meta, k.tensors, k.division)
 	var failed error
-	err := r.busy(func() {
-		if failed = k.hold(step, "begin"); failed == nil {
+	err := p.busy(func() {
+		if failed = k.hold(meta.Step, "begin"); failed == nil {
 			failed = part.Begin()
 		}
 	})
@@ -44,130 +46,81 @@ func (r *run) saveTogether(step int64, last bool, begun time.Time) error {
 	}
 	if err != nil {
 		part.Close(false)
-		return r.notSaved(err)
+		if lostTouch(err) {
+			return nil, err
+		}
+		return nil, p.everyones(saveError(err))
 	}
-	j := &jointly{part: part, done: make(chan struct{}), begun: begun}
-	k.behind = &writing{step: step, jointly: j}
-	r.ended.parts = partsUnknown
-	if j.waits, err = r.stop(last || r.o.CheckpointSync || !k.hasRoom()); err != nil {
-		close(j.done)
+	p.ended.parts = partsUnknown
+	return &jointly{procs: p, keeper: k, step: meta.Step, part: part, done: make(chan struct{})}, nil
+}
+
+func lostTouch(err error) bool {
+	var c *comm.Error
+	return errors.As(err, &c)
+}
+
+// write writes this process's part, of the bytes that read gives.
+func (j *jointly) write(read func(i int, p checkpoint.Piece) ([]byte, error)) error {
+	if err := j.keeper.hold(j.step, "part"); err != nil {
 		return err
 	}
-	if j.waits {
-		err := r.busy(func() { j.err = k.writePart(step, part, r.dev, nil) })
-		close(j.done)
+	for i, p := range j.part.Pieces() {
+		data, err := read(i, p)
 		if err != nil {
 			return err
 		}
-		return r.finishTogether()
-	}
-	for i, p := range part.Pieces() {
-		if err := r.dev.readPiece(k.tensors[p.Tensor], p, k.copies[i]); err != nil {
-			close(j.done)
+		if err := j.part.Write(i, data); err != nil {
 			return err
 		}
 	}
-	k.behind.wait = time.Since(begun)
+	return j.part.Finish()
+}
+
+// writeNow writes this process's part, and returns when all have written theirs.
+func (j *jointly) writeNow(read func(i int, p checkpoint.Piece) ([]byte, error)) error {
+	err := j.procs.busy(func() { j.err = j.write(read) })
+	close(j.done)
+	return err
+}
+
+// writeBehind begins to write this process's part, of copies.
+func (j *jointly) writeBehind(copies [][]byte) {
 	go func() {
 		defer close(j.done)
-		j.err = k.writePart(step, part, nil, k.copies)
+		j.err = j.write(func(i int, _ checkpoint.Piece) ([]byte, error) { return copies[i], nil })
 	}()
-	return nil
 }
 
-// writePart writes this process's part: of copies, or else of what the devices have.
-func (k *keeper) writePart(step int64, part *checkpoint.PartWriter, dev *devices, copies [][]byte) error {
-	if err := k.hold(step, "part"); err != nil {
-		return err
-	}
-	for i, p := range part.Pieces() {
-		var data []byte
-		if copies != nil {
-			data = copies[i]
-		} else {
-			data = grow(&k.buf, p.Bytes)
-			if err := dev.readPiece(k.tensors[p.Tensor], p, data); err != nil {
-				return err
-			}
-		}
-		if err := part.Write(i, data); err != nil {
-			return err
-		}
-	}
-	return part.Finish()
-}
-
-// finishTogether waits until the checkpoint that all are writing has its name.
-func (r *run) finishTogether() error {
-	for r.keeper.behind != nil {
-		if err := r.nextStage(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nextStage waits until all processes have done their work of the stage, and begins the next one. All call it at
-// the same point.
-func (r *run) nextStage() error {
-	k := r.keeper
-	w := k.behind
-	j := w.jointly
-	r.ended.parts = partsUnknown
-	err := r.inTouch(j.done)
+// next waits until all processes have done their work of the stage, and begins the next one. All call it at
+// the same point. The checkpoint has ended when it has its name, or when all know that it cannot have it.
+func (j *jointly) next() (ended bool, err error) {
+	j.procs.ended.parts = partsUnknown
+	err = j.procs.inTouch(j.done)
 	if err == nil {
-		err = k.peers.Agree(j.err)
+		err = j.keeper.peers.Agree(j.err)
 	}
 	if err == nil && !j.manifest {
 		err = j.part.Collect()
 	}
-	if err != nil {
-		return r.notSaved(err)
+	switch {
+	case err != nil && lostTouch(err):
+		return false, err
+	case err != nil: // all have done their work of the stage; what belongs to a manifest that may be there stays
+		j.part.Close(j.manifest)
+		return true, j.procs.everyones(saveError(err))
+	case j.manifest:
+		j.part.Close(true)
+		return true, nil
 	}
-	if !j.manifest {
-		j.manifest, j.done = true, make(chan struct{})
-		go func(done chan struct{}) {
-			defer close(done)
-			if j.err = k.hold(w.step, "commit"); j.err == nil {
-				w.dir, j.err = j.part.Publish()
-			}
-		}(j.done)
-		return nil
-	}
-	j.part.Close(true)
-	k.behind = nil
-	if all := time.Since(j.begun); j.waits {
-		w.wait = all
-	} else {
-		w.took = all - w.wait
-	}
-	if r.root() {
-		r.tellCheckpoint(w)
-	}
-	return nil
-}
-
-// notSaved is the error of a checkpoint that all processes wanted to save.
-func (r *run) notSaved(err error) error {
-	var c *comm.Error
-	if errors.As(err, &c) {
-		return err
-	}
-	if err = r.everyones(saveError(err)); r.alike && r.keeper.behind != nil {
-		// All have done their work of the stage. What belongs to a manifest that may be there stays.
-		r.keeper.behind.jointly.part.Close(r.keeper.behind.jointly.manifest)
-		r.keeper.behind = nil
-	}
-	return err
-}
-
-// partsWritten goes on with the checkpoint that is being written, if after the last step all processes had done
-// their work of the stage, or one had failed.
-func (r *run) partsWritten() error {
-	if r.ended.parts == partsUnknown {
-		return nil
-	}
-	return r.nextStage()
+	j.manifest, j.done = true, make(chan struct{})
+	go func(done chan struct{}) {
+		defer close(done)
+		if j.err = j.keeper.hold(j.step, "commit"); j.err == nil {
+			j.dir, j.err = j.part.Publish()
+		}
+	}(j.done)
+	return false, nil
 }
 
 // drop ends what this process does for a checkpoint when the run ends by an error.
@@ -177,12 +130,15 @@ func (j *jointly) drop() error {
 	return j.err
 }
 
-// working says whether this process is at work for a checkpoint, and whether it has failed.
-func (j *jointly) working() (working, failed bool) {
+// bits say whether this process is at work for the checkpoint, and whether it has failed.
+func (j *jointly) bits() byte {
 	select {
 	case <-j.done:
-		return false, j.err != nil
+		if j.err != nil {
+			return partsFailed
+		}
+		return 0
 	default:
-		return true, false
+		return atParts
 	}
 }

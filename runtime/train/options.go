@@ -195,6 +195,28 @@ func trains(plan *program.Plan) bool {
 	})
 }
 
+// epochs is how often the run goes through its data; 0 where it ends after a number of steps.
+func (o *Options) epochs(plan *program.Plan) int64 {
+	switch {
+	case o.Epochs > 0:
+		return o.Epochs
+	case o.Steps > 0 || plan.Data.Steps > 0:
+		return 0
+	}
+	return plan.Data.Epochs
+}
+
+// steps is the number of the last step, 0 where the data has to say it.
+func (o *Options) steps(plan *program.Plan) int64 {
+	switch {
+	case o.Epochs > 0:
+		return 0
+	case o.Steps > 0:
+		return o.Steps
+	}
+	return plan.Data.Steps
+}
+
 // check finds contradictions, and the number of the last step.
 func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	switch {

@@ -12,6 +12,12 @@ import (
 // scale of the loss. A checkpoint of another precision has others; what follows
 // brings them together, so that a run can go on under any layout.
 
+// state is the tensors of a plan that live between steps.
+type state struct {
+	tensors []checkpoint.Tensor
+	of      map[string]string // parameters by their copies in more bits
+}
+
 // copiesOf gives, by the path of a copy, the parameter.
 func copiesOf(plan *program.Plan) map[string]string {
 	of := map[string]string{}
@@ -28,8 +34,8 @@ func copiesOf(plan *program.Plan) map[string]string {
 func isScale(name string) bool { return strings.HasPrefix(name, "loss_scale/") }
 
 // ofModel are the tensors that the model has in any precision.
-func ofModel(tensors []checkpoint.Tensor, of map[string]string) []checkpoint.Tensor {
-	return slices.DeleteFunc(slices.Clone(tensors), func(t checkpoint.Tensor) bool { return of[t.Name] != "" || isScale(t.Name) })
+func (s *state) ofModel() []checkpoint.Tensor {
+	return slices.DeleteFunc(slices.Clone(s.tensors), func(t checkpoint.Tensor) bool { return s.of[t.Name] != "" || isScale(t.Name) })
 }
 
 // sources gives for each tensor of the plan the one of a checkpoint from which it
@@ -37,7 +43,7 @@ func ofModel(tensors []checkpoint.Tensor, of map[string]string) []checkpoint.Ten
 // that the checkpoint lacks, the parameter; for a parameter of which it has a copy
 // that the plan lacks, that copy. rest are those that no tensor needs and no
 // precision explains.
-func (k *keeper) sources(have []checkpoint.Tensor) (from, rest []checkpoint.Tensor) {
+func (s *state) sources(have []checkpoint.Tensor) (from, rest []checkpoint.Tensor) {
 	find := func(in []checkpoint.Tensor, name string) *checkpoint.Tensor {
 		i, ok := slices.BinarySearchFunc(in, name, func(t checkpoint.Tensor, name string) int { return strings.Compare(t.Name, name) })
 		if !ok {
@@ -47,20 +53,20 @@ func (k *keeper) sources(have []checkpoint.Tensor) (from, rest []checkpoint.Tens
 	}
 	wider := map[string]checkpoint.Tensor{}
 	for _, h := range have {
-		if find(k.tensors, h.Name) != nil || isScale(h.Name) {
+		if find(s.tensors, h.Name) != nil || isScale(h.Name) {
 			continue
 		}
 		param, state, _ := strings.Cut(h.Name, "/")
-		if strings.TrimRight(state, "_") == "master" && find(k.tensors, param) != nil {
+		if strings.TrimRight(state, "_") == "master" && find(s.tensors, param) != nil {
 			wider[param] = h
 			continue
 		}
 		rest = append(rest, h)
 	}
-	for _, t := range k.tensors {
+	for _, t := range s.tensors {
 		src := find(have, t.Name)
 		if src == nil {
-			src = find(have, k.of[t.Name])
+			src = find(have, s.of[t.Name])
 		}
 		w, ok := wider[t.Name]
 		switch {
@@ -77,10 +83,10 @@ func (k *keeper) sources(have []checkpoint.Tensor) (from, rest []checkpoint.Tens
 
 // differs says in which way a checkpoint's tensors are not those of the plan, or
 // "".
-func (k *keeper) differs(have []checkpoint.Tensor) string {
-	from, rest := k.sources(have)
+func (s *state) differs(have []checkpoint.Tensor) string {
+	from, rest := s.sources(have)
 	var want []checkpoint.Tensor
-	for i, t := range k.tensors {
+	for i, t := range s.tensors {
 		switch {
 		case from[i].Name != "":
 			src := from[i]

@@ -5,19 +5,19 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"time"
 
 	"ptc/runtime/comm"
 	"ptc/runtime/program"
 )
 
-// processes are those that run a plan together, each with one device: they do
-// the same, and the one with rank 0, the root, alone tells the steps and writes files, but
-// for checkpoints, of which each writes a part. Where there is one process with all devices, end is nil.
+// processes run a plan together, each with one device. All do the same. The root, which has rank 0, alone tells
+// the steps and writes files; each process writes its part of a checkpoint. If one process has all devices, end
+// is nil.
 type processes struct {
 	end   comm.Device
 	stop  func(mine bool) (bool, error) // whether one of all is to end
 	ended *stepEnd                      // what all say after a step
-	heart *heart                        // of the root, while it writes a file
 
 	// alike says that the error which ends the run is one that every process
 	// has, so that it needs not end the others.
@@ -36,30 +36,31 @@ func (e *Elsewhere) Error() string { return fmt.Sprintf("rank %d could not go on
 // ExitCode is what the process should exit with.
 func (e *Elsewhere) ExitCode() int { return e.Code }
 
-// connect compares the plans of all processes.
-func (p *processes) connect(plan *program.Plan, ends []comm.Device) error {
+// connect compares the plans of all processes. If it fails, the processes are still to be disconnected.
+func connect(plan *program.Plan, ends []comm.Device) (*processes, error) {
+	p := new(processes)
 	if len(ends) == 0 {
-		return nil
+		return p, nil
 	}
 	if len(ends) > 1 {
-		return errorf(ExitBug, "a process has %d of the devices, not one", len(ends))
+		return p, errorf(ExitBug, "a process has %d of the devices, not one", len(ends))
 	}
 	p.end = ends[0]
 	text, err := program.Encode(plan)
 	if err != nil {
-		return &Error{Code: ExitBug, Msg: "the plan cannot be compared", Err: err}
+		return p, &Error{Code: ExitBug, Msg: "the plan cannot be compared", Err: err}
 	}
 	if err := comm.SamePlan(p.end, sha256.Sum256(text)); err != nil {
 		var c *comm.Error
 		if errors.As(err, &c) && c.Reason == comm.ReasonMismatch && c.Op == "" {
-			return p.everywhere(err)
+			return p, p.everywhere(err)
 		}
-		return err
+		return p, err
 	}
 	if p.stop, err = comm.Any(p.end, "between two steps"); err == nil {
 		p.ended, err = newStepEnd(p.end)
 	}
-	return err
+	return p, err
 }
 
 // root says whether the process writes the files.
@@ -121,6 +122,32 @@ func (p *processes) stopped(ctx context.Context) (bool, error) {
 	return p.stop(ctx.Err() != nil)
 }
 
+// stepEnded gives the milliseconds that each device of the plan was blocked, in the room of out; nil where that is
+// not measured. mine are those of this process's devices, and parts the bits of its work for a checkpoint. Every
+// process calls it after a step, and between it and the next question of stopped nothing may take long, unless
+// askAgain is called.
+func (p *processes) stepEnded(ctx context.Context, mine []time.Duration, parts byte, out []float64) ([]float64, error) {
+	if p.end != nil {
+		ns := int64(-1)
+		if len(mine) == 1 {
+			ns = int64(mine[0])
+		}
+		return p.ended.exchange(ctx.Err() != nil, parts, ns, out)
+	}
+	for _, d := range mine {
+		out = append(out, ms(d))
+	}
+	return some(out), nil
+}
+
+// askAgain has stopped ask anew: what follows a step takes so long that a process may
+// be told to stop meanwhile. Every process calls it at the same point.
+func (p *processes) askAgain() {
+	if p.ended != nil {
+		p.ended.asked = false
+	}
+}
+
 // preempted says whether a run that was stopped is to be started again: on all
 // processes when one of them was told so.
 func (p *processes) preempted(ctx context.Context) (bool, error) {
@@ -145,13 +172,4 @@ func (p *processes) disconnect(err error) error {
 		return e
 	}
 	return err
-}
-
-// codeOf is what a process exits with because of an error.
-func codeOf(err error) int {
-	var c interface{ ExitCode() int }
-	if errors.As(err, &c) {
-		return c.ExitCode()
-	}
-	return ExitBug
 }

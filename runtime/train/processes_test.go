@@ -117,8 +117,8 @@ func TestSameCode(t *testing.T) {
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				r := &run{processes: processes{end: end}}
-				errs[rank] = r.disconnect(r.sameCode(codeOn(gpu([]string{"sm_90a", c.code}[rank]))))
+				p := &processes{end: end}
+				errs[rank] = p.disconnect(sameCode(p, codeOn(gpu([]string{"sm_90a", c.code}[rank]))))
 			}()
 		}
 		wg.Wait()
@@ -304,14 +304,15 @@ func TestSlowFile(t *testing.T) {
 			go func() {
 				defer wg.Done()
 				p := processes{end: end}
+				file := rootFile{processes: &p}
 				if p.root() && work < 0 {
 					return // dead
 				}
 				if p.root() {
-					p.gathered()
+					file.gathered()
 					time.Sleep(work)
 				}
-				errs[rank] = p.written(nil)
+				errs[rank] = file.written(nil)
 			}()
 		}
 		wg.Wait()

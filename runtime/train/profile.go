@@ -7,7 +7,6 @@ import (
 
 	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/comm"
-	"ptc/runtime/exec"
 	"ptc/runtime/profile"
 )
 
@@ -21,23 +20,25 @@ type profiler struct {
 // profiledSteps is the most that are profiled: medians of more say no more.
 const profiledSteps = 20
 
-func (r *run) openProfile() {
-	if r.o.Profile == nil {
-		return
+// openProfile readies the profile of the steps from first to last; nil where none was asked for.
+func openProfile(j *job, dev *devices, first, last int64) *profiler {
+	if j.o.Profile == nil {
+		return nil
 	}
-	n := r.plan.Ranks()
-	if r.end != nil {
+	n := j.plan.Ranks()
+	if j.procs.end != nil {
 		n = 1
 	}
-	from := r.first + min(traceWarmUp, max(0, r.last-r.first))
-	ceilings, on := *r.o.Profile, r.dev.m.On()
+	from := first + min(traceWarmUp, max(0, last-first))
+	ceilings, on := *j.o.Profile, dev.m.On()
 	if len(on) > 0 && on[0].Roof != nil {
 		ceilings = profile.Of(on[0].Roof)
 	}
-	r.profile = &profiler{profile.New(r.plan, n, ceilings), from, from + 2*profiledSteps}
+	p := &profiler{profile.New(j.plan, n, ceilings), from, from + 2*profiledSteps}
 	for _, x := range on {
-		r.profile.On(x.Rank, x.Name)
+		p.On(x.Rank, x.Name)
 	}
+	return p
 }
 
 func (p *profiler) wants(step int64) bool {
@@ -55,70 +56,36 @@ func (p *profiler) plain(step int64, d time.Duration) {
 	}
 }
 
-// replay runs the step that was fed: instruction by instruction where its spans
-// are wanted.
-func (r *run) replay(step int64) error {
-	profiled, traced := r.profile.wants(step), r.trace.wants(step)
-	if r.profile != nil && r.trace != nil { // the steps between stay as they are
-		traced = profiled && (step-r.profile.from)/2 < r.trace.to-r.trace.from
+// finish makes the report, of all processes, and writes it: the root alone has it.
+func (p *profiler) finish(j *job) (*profile.Report, error) {
+	if p == nil {
+		return nil, nil
 	}
-	start := time.Now()
-	if !profiled && !traced {
-		err := r.dev.step()
-		r.profile.plain(step, time.Since(start))
-		return err
-	}
-	var spans []exec.Span
-	err := r.dev.training.Trace(func(s exec.Span) { spans = append(spans, s) })
-	took := time.Since(start)
-	if profiled && err == nil {
-		r.profile.Step(spans, took)
-	}
-	if traced {
-		rates := func(s *exec.Span) profile.Rates {
-			var none profile.Ceilings
-			return none.Rates(profile.Work{Flops: s.Flops, Bytes: s.Bytes}, float64(s.End.Sub(s.Start)))
-		}
-		if r.profile != nil {
-			rates = r.profile.Rates
-		}
-		r.trace.add(r.plan, spans, rates)
-	}
-	return err
-}
-
-// finishProfile makes the report, of all processes, and writes it.
-func (r *run) finishProfile() error {
-	if r.profile == nil {
-		return nil
-	}
-	report := r.profile.Report()
-	if report != nil && r.end != nil {
-		if err := r.gatherProfile(report); err != nil {
-			return err
+	report := p.Report()
+	if report != nil && j.procs.end != nil {
+		if err := gatherProfile(j.procs.end, report); err != nil {
+			return nil, err
 		}
 	}
-	if !r.root() {
-		return nil
+	switch {
+	case !j.procs.root():
+		return nil, nil
+	case report == nil:
+		j.log.warn("no step was profiled")
+		return nil, nil
+	case j.o.ProfileFile == "":
+		return report, nil
 	}
-	if report == nil {
-		r.warn("no step was profiled")
-		return nil
-	}
-	r.sum.Profile = report
-	if r.o.ProfileFile == "" {
-		return nil
-	}
-	return writeJSON(r.o.ProfileFile, report)
+	return report, writeJSON(j.o.ProfileFile, report)
 }
 
 // gatherProfile puts the devices of all processes into the report.
-func (r *run) gatherProfile(report *profile.Report) error {
+func gatherProfile(end comm.Device, report *profile.Report) error {
 	mine, err := json.Marshal(report.Ranks)
 	if err != nil {
 		return &Error{Code: ExitBug, Msg: "the profile cannot be written", Err: err}
 	}
-	sizes, err := comm.Gather(r.end, binary.LittleEndian.AppendUint64(nil, uint64(len(mine))), "sizes of profiles")
+	sizes, err := comm.Gather(end, binary.LittleEndian.AppendUint64(nil, uint64(len(mine))), "sizes of profiles")
 	if err != nil {
 		return &Error{Code: codeOf(err), Msg: "the profiles cannot be gathered", Err: err}
 	}
@@ -126,7 +93,7 @@ func (r *run) gatherProfile(report *profile.Report) error {
 	for b := sizes; len(b) > 0; b = b[8:] {
 		most = max(most, int(binary.LittleEndian.Uint64(b)))
 	}
-	all, err := comm.Gather(r.end, append(mine, make([]byte, most-len(mine))...), "profiles")
+	all, err := comm.Gather(end, append(mine, make([]byte, most-len(mine))...), "profiles")
 	if err != nil {
 		return &Error{Code: codeOf(err), Msg: "the profiles cannot be gathered", Err: err}
 	}

@@ -3,7 +3,6 @@ package train
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"ptc/runtime/checkpoint"
 	"ptc/runtime/checkpoint/safetensors"
@@ -43,11 +42,11 @@ type saved struct {
 
 // savedFrom are the parameters, each of the tensor that from gives for it, where there
 // is one, and of itself elsewhere. Narrow floats are in what they are computed in: f32.
-func (r *run) savedFrom(from func(param string) string) []saved {
+func savedFrom(tensors []checkpoint.Tensor, from func(param string) string) []saved {
 	var out []saved
-	for _, t := range params(r.tensors) {
+	for _, t := range params(tensors) {
 		s := saved{t, t.Name}
-		if name := from(t.Name); contains(r.tensors, name) {
+		if name := from(t.Name); contains(tensors, name) {
 			s.from = name
 		}
 		s.DType = s.DType.Acc()
@@ -56,35 +55,10 @@ func (r *run) savedFrom(from func(param string) string) []saved {
 	return out
 }
 
-// saveParameters writes the files of parameters that were asked for.
-func (r *run) saveParameters() error {
-	for _, x := range []struct {
-		path string
-		from func(param string) string
-	}{{r.o.Save, itself}, {r.o.SaveAverage, averageOf}} {
-		if x.path == "" {
-			continue
-		}
-		if r.changed.passed {
-			r.warn(fmt.Sprintf("nothing is written to %s: the parameters of step %d are of a later phase", x.path, r.sum.Steps))
-			continue
-		}
-		if _, err := r.maySave("parameters are saved to " + x.path + " all the same"); err != nil {
-			return err
-		}
-		if err := r.written(saveParams(x.path, r.savedFrom(x.from), r.sum.Steps, r.dev, r.gathered)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func itself(param string) string { return param }
 
 // averageOf is the state that holds the average of a parameter.
 func averageOf(param string) string { return param + "/average" }
-
-func isAverage(t checkpoint.Tensor) bool { return strings.HasSuffix(t.Name, "/average") }
 
 // saveParams writes the parameters. It calls gathered when it has all of them.
 func saveParams(path string, ps []saved, step int64, dev *devices, gathered func()) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/data"
@@ -54,7 +55,7 @@ func openSharing(p *processes, o *Options) (*sharing, error) {
 
 // broadcast readies that all processes get the root's bytes.
 func (s *sharing) broadcast(b []byte, label string) (func() error, error) {
-	call, err := s.p.end.Prepare(comm.Op{Kind: comm.Broadcast, Group: s.p.end.Mesh().World(), DType: dtype.U8, Inner: len(b),
+	call, err := s.p.end.Prepare(comm.Op{Kind: collective.Broadcast, Group: s.p.end.Mesh().World(), DType: dtype.U8, Inner: len(b),
 		Src: device.Bytes(b), Dst: device.Bytes(b), Label: label})
 	if err != nil {
 		return nil, err
@@ -67,16 +68,6 @@ func (s *sharing) batches(b *batch) (err error) {
 	b.share = make([]func() error, len(b.bytes))
 	for i, raw := range b.bytes {
 		if b.share[i], err = s.broadcast(raw, fmt.Sprintf("field %d of the data", i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// send has all processes get a batch.
-func (b *batch) send() error {
-	for _, f := range b.share {
-		if err := f(); err != nil {
 			return err
 		}
 	}

@@ -46,9 +46,18 @@ func globalTensor(path string, b *program.Buffer) (checkpoint.Tensor, error) {
 // isParam tells parameters from states, whose path has a slash.
 func isParam(t checkpoint.Tensor) bool { return !strings.Contains(t.Name, "/") }
 
+// isAverage tells the averages of parameters that optimizers keep.
+func isAverage(t checkpoint.Tensor) bool { return strings.HasSuffix(t.Name, "/average") }
+
 // params are the parameters among tensors.
 func params(tensors []checkpoint.Tensor) []checkpoint.Tensor {
 	return slices.DeleteFunc(slices.Clone(tensors), func(t checkpoint.Tensor) bool { return !isParam(t) })
+}
+
+// contains says whether a tensor of that name is among tensors, which are in order of name.
+func contains(ts []checkpoint.Tensor, name string) bool {
+	_, found := slices.BinarySearchFunc(ts, name, func(t checkpoint.Tensor, n string) int { return strings.Compare(t.Name, n) })
+	return found
 }
 
 // count is the number of elements of all the tensors.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/exec"
 	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
@@ -21,32 +22,30 @@ type tracer struct {
 	tracks   []metrics.Track
 }
 
-// openTrace makes the trace one of the sinks. It comes after all that may fail
+// openTrace makes the trace one of the sinks; nil where none was asked for. It comes after all that may fail
 // before the first step, so that a trace of an earlier run is not lost to a
 // mistake.
-func (r *run) openTrace() error {
-	if r.o.Trace == "" {
-		return nil
+func openTrace(j *job, first, last int64) (*tracer, error) {
+	if j.o.Trace == "" {
+		return nil, nil
 	}
-	if !r.root() {
-		r.trace = &tracer{}
-		r.trace.choose(r.first, r.last, r.o.TraceSteps)
-		return nil
+	t := &tracer{}
+	t.choose(first, last, j.o.TraceSteps)
+	if !j.procs.root() {
+		return t, nil
 	}
-	file, err := metrics.CreateTrace(r.o.Trace)
-	if err != nil {
-		return fileError(err, "the trace %s cannot be written", r.o.Trace)
+	var err error
+	if t.file, err = metrics.CreateTrace(j.o.Trace); err != nil {
+		return nil, fileError(err, "the trace %s cannot be written", j.o.Trace)
 	}
-	r.trace = &tracer{file: file}
-	r.trace.choose(r.first, r.last, r.o.TraceSteps)
-	for rank := range r.plan.Ranks() {
-		if r.end != nil && rank > 0 {
+	for rank := range j.plan.Ranks() {
+		if j.procs.end != nil && rank > 0 {
 			break // in another process
 		}
-		r.trace.tracks = append(r.trace.tracks, file.Track(fmt.Sprintf("device %d", rank), "kernels"))
+		t.tracks = append(t.tracks, t.file.Track(fmt.Sprintf("device %d", rank), "kernels"))
 	}
-	r.log = metrics.Multi(r.log, file)
-	return nil
+	j.log.Sink = metrics.Multi(j.log.Sink, t.file)
+	return t, nil
 }
 
 // choose says which of the steps from first to last have spans.
@@ -79,6 +78,17 @@ func (t *tracer) add(plan *program.Plan, spans []exec.Span, rates func(*exec.Spa
 	}
 }
 
+// close puts the trace in its place, also that of a run that failed.
+func (t *tracer) close(path string) error {
+	if t == nil || t.file == nil {
+		return nil
+	}
+	if err := t.file.Close(); err != nil {
+		return fileError(err, "the trace %s cannot be written", path)
+	}
+	return nil
+}
+
 // arrow leads from one span to another that waits for it.
 type arrow struct{ from, to int }
 
@@ -102,9 +112,9 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 			begun[started{s.Rank, s.Instr}] = i
 		}
 		switch c.Kind {
-		case program.Send:
+		case collective.Send:
 			sent[next(message{from: s.Rank, to: plan.PeerOf(s.Rank, c), tag: c.Tag})] = i
-		case program.Done:
+		case collective.Done:
 			if j, ok := begun[started{s.Rank, c.Of}]; ok {
 				ended[j] = i
 				out = append(out, arrow{j, i})
@@ -113,7 +123,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 	}
 	clear(count)
 	for i, s := range spans {
-		if c := s.In.Comm; c != nil && c.Kind == program.Recv {
+		if c := s.In.Comm; c != nil && c.Kind == collective.Recv {
 			if j, ok := sent[next(message{from: plan.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
 				if end, waits := ended[i]; waits { // it may begin before it is sent
 					i = end
@@ -123,15 +133,4 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 		}
 	}
 	return out
-}
-
-// closeTrace puts the trace in its place, also that of a run that failed.
-func (r *run) closeTrace() error {
-	if r.trace == nil || r.trace.file == nil {
-		return nil
-	}
-	if err := r.trace.file.Close(); err != nil {
-		return fileError(err, "the trace %s cannot be written", r.o.Trace)
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/exec"
 	"ptc/runtime/program"
 )
@@ -13,13 +14,13 @@ import (
 func TestArrows(t *testing.T) {
 	plan := &program.Plan{Mesh: []program.MeshAxis{{Name: "pp", Size: 2}}}
 	message := func(kind string, tag int, start bool) *program.Comm {
-		return &program.Comm{Kind: kind, Over: []string{"pp"}, Peer: map[string]int{program.Send: 1}[kind], Tag: tag, Start: start}
+		return &program.Comm{Kind: kind, Over: []string{"pp"}, Peer: map[string]int{collective.Send: 1}[kind], Tag: tag, Start: start}
 	}
-	done := func(of int) *program.Comm { return &program.Comm{Kind: program.Done, Of: of} }
+	done := func(of int) *program.Comm { return &program.Comm{Kind: collective.Done, Of: of} }
 	var spans []exec.Span
 	for rank, list := range [][]*program.Comm{
-		{message(program.Send, 0, false), message(program.Send, 1, false), message(program.Send, 0, false)},
-		{message(program.Recv, 0, true), message(program.Recv, 0, true), done(0), message(program.Recv, 1, false), done(1)},
+		{message(collective.Send, 0, false), message(collective.Send, 1, false), message(collective.Send, 0, false)},
+		{message(collective.Recv, 0, true), message(collective.Recv, 0, true), done(0), message(collective.Recv, 1, false), done(1)},
 	} {
 		for i, c := range list {
 			spans = append(spans, exec.Span{Rank: rank, Instr: i, In: &program.Instr{Comm: c}})

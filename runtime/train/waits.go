@@ -1,7 +1,6 @@
 package train
 
 import (
-	"context"
 	"encoding/binary"
 	"time"
 
@@ -59,27 +58,13 @@ func newStepEnd(end comm.Device) (*stepEnd, error) {
 	return s, err
 }
 
-// stepEnded gives the milliseconds that each device of the plan was blocked, nil where
-// that is not measured. Every process calls it behind a step, and between it and the next
-// question of stopped nothing may take long, unless askAgain is called.
-func (r *run) stepEnded(ctx context.Context, mine []time.Duration) ([]float64, error) {
-	out := r.told.WaitMs[:0]
-	if r.end == nil {
-		for _, d := range mine {
-			out = append(out, ms(d))
-		}
-		return some(out), nil
+// exchange says that this process is to stop, what it does for a checkpoint, and for how long it was blocked, and
+// gives the milliseconds of all in the room of out, nil where they are not measured.
+func (s *stepEnd) exchange(stop bool, parts byte, blocked int64, out []float64) ([]float64, error) {
+	if s.mine[0] = parts; stop {
+		s.mine[0] |= toStop
 	}
-	s := r.ended
-	ns := int64(-1)
-	if len(mine) == 1 {
-		ns = int64(mine[0])
-	}
-	if s.mine[0] = 0; ctx.Err() != nil {
-		s.mine[0] = toStop
-	}
-	s.mine[0] |= r.atParts()
-	binary.LittleEndian.PutUint64(s.mine[1:], uint64(ns))
+	binary.LittleEndian.PutUint64(s.mine[1:], uint64(blocked))
 	all, err := s.gather()
 	if err != nil {
 		return nil, err
@@ -102,21 +87,6 @@ func (r *run) stepEnded(ctx context.Context, mine []time.Duration) ([]float64, e
 	return some(out), nil
 }
 
-// atParts are the bits of what this process does for a checkpoint.
-func (r *run) atParts() (bits byte) {
-	if r.keeper == nil || r.keeper.behind == nil || r.keeper.behind.jointly == nil {
-		return 0
-	}
-	working, failed := r.keeper.behind.jointly.working()
-	if working {
-		bits |= atParts
-	}
-	if failed {
-		bits |= partsFailed
-	}
-	return bits
-}
-
 func some(list []float64) []float64 {
 	if len(list) == 0 {
 		return nil
@@ -124,10 +94,12 @@ func some(list []float64) []float64 {
 	return list
 }
 
-// askAgain has stopped ask anew: what follows a step takes so long that a process may
-// be told to stop meanwhile. Every process calls it at the same point.
-func (p *processes) askAgain() {
-	if p.ended != nil {
-		p.ended.asked = false
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// round makes a duration short to read.
+func round(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
 	}
+	return d.Round(100 * time.Millisecond)
 }

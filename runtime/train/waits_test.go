@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/metrics"
 	"ptc/runtime/program"
 )
@@ -21,7 +22,7 @@ func newTalking() *program.Plan {
 	for _, x := range d.Ports {
 		if x.Path == "lr" {
 			d.Progs[0].Instrs = append(d.Progs[0].Instrs, program.Instr{Bufs: []int{x.Buffer, x.Buffer},
-				Comm: &program.Comm{Kind: program.AllReduce, Over: []string{"tp"}, Reduce: "max", DType: "f32", Outer: 1, Inner: 1}})
+				Comm: &program.Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "max", DType: "f32", Outer: 1, Inner: 1}})
 		}
 	}
 	return p

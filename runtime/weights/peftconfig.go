@@ -48,7 +48,7 @@ var unread = []string{"peft_type", "r", "lora_alpha", "use_rslora", "target_modu
 	"lora_dropout", "megatron_core", "modules_to_save", "peft_version", "qalora_group_size", "revision", "runtime_config", "target_parameters", "task_type",
 	"velora_config", "loftq_config", "eva_config"}
 
-// startsOver are the ways of starting factors that change the weights beside them.
+// startsOver are the ways of starting factors that change the weights next to them.
 var startsOver = []string{"pissa", "olora", "corda", "loftq", "lora_ga"}
 
 func parsePeft(text []byte) (*peftConfig, error) {

@@ -9,7 +9,7 @@ import (
 
 // within is the path of a file of a folder. A link may lead to another file of the folder, or to where the cache of
 // Hugging Face keeps the files of its folders, models--NAME/snapshots/REVISION: into models--NAME/blobs. One that
-// leads elsewhere is refused: in a stranger's folder it would have a file of this machine read, and copied beside
+// leads elsewhere is rejected: from a stranger's folder it could copy a file of this machine next to
 // the model.
 func within(dir, name string) (string, error) {
 	path := filepath.Join(dir, name)

@@ -94,7 +94,7 @@ func (w *warp) load(in *inst, where space, signed, nc, strong bool) error {
 	} else if where == shared {
 		w.banks(in, in.from[0])
 	}
-	return w.each(func(l int) error {
+	return w.flow.each(func(l int) error {
 		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, false)
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (w *warp) store(in *inst, where space, strong bool) error {
 	} else {
 		w.banks(in, in.from[0])
 	}
-	return w.each(func(l int) error {
+	return w.flow.each(func(l int) error {
 		b, err := w.place(where, w.file[in.from[0]][l]+uint64(in.offset), in.bytes*in.n, l, true)
 		if err != nil {
 			return err
@@ -174,18 +174,18 @@ func (w *warp) place(where space, at uint64, n, lane int, write bool) ([]byte, e
 
 // within is the shared memory of a block that a lane reaches.
 func (w *warp) within(b *blockRun, at, n, lane int, write bool) ([]byte, error) {
-	if at+n > len(b.shared) {
-		return nil, fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, n, at, len(b.shared))
+	if at+n > len(b.shared.bytes) {
+		return nil, fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, n, at, len(b.shared.bytes))
 	}
-	if err := b.keepsOff(at, n); err != nil {
+	if err := b.shared.keepsOff(at, n); err != nil {
 		return nil, fmt.Errorf("lane %d: %w", lane, err)
 	}
 	if s := b.shadow; s != nil {
-		if err := s.access(w, lane, b.base+at, n, write); err != nil {
+		if err := s.access(w, lane, b.shared.base+at, n, write); err != nil {
 			return nil, err
 		}
 	}
-	return b.shared[at : at+n], nil
+	return b.shared.bytes[at : at+n], nil
 }
 
 // sector and line are the bytes of what global memory is counted in.
@@ -197,7 +197,7 @@ const (
 // sectors counts the sectors and lines that an access to global memory touches.
 func (w *warp) sectors(in *inst, base int) {
 	var seen []uint64
-	_ = w.each(func(l int) error {
+	_ = w.flow.each(func(l int) error {
 		at := w.file[base][l] + uint64(in.offset)
 		for s := at / sector; s <= (at+uint64(in.bytes*in.n)-1)/sector; s++ {
 			seen = append(seen, s)
@@ -228,7 +228,7 @@ func (w *warp) banks(in *inst, base int) {
 		var words [banks][]uint64
 		most := 0
 		for l := first; l < first+together; l++ {
-			if w.mask>>l&1 == 0 {
+			if w.flow.mask>>l&1 == 0 {
 				continue
 			}
 			at := w.file[base][l] + uint64(in.offset)

@@ -382,7 +382,7 @@ func sums(name string, m uint64) any {
 func lanes1(f fn1) func(*warp, *inst) error {
 	return func(w *warp, in *inst) error {
 		to, a := &w.file[in.to[0]], &w.file[in.from[0]]
-		for m := w.mask; m != 0; m &= m - 1 {
+		for m := w.flow.mask; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
 			to[i] = f(a[i])
 		}
@@ -393,13 +393,13 @@ func lanes1(f fn1) func(*warp, *inst) error {
 func lanes2(f fn2) func(*warp, *inst) error {
 	return func(w *warp, in *inst) error {
 		to, a, b := &w.file[in.to[0]], &w.file[in.from[0]], &w.file[in.from[1]]
-		if w.mask == everyLane {
+		if w.flow.mask == everyLane {
 			for i := range to {
 				to[i] = f(a[i], b[i])
 			}
 			return nil
 		}
-		for m := w.mask; m != 0; m &= m - 1 {
+		for m := w.flow.mask; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
 			to[i] = f(a[i], b[i])
 		}
@@ -410,13 +410,13 @@ func lanes2(f fn2) func(*warp, *inst) error {
 func lanes3(f fn3) func(*warp, *inst) error {
 	return func(w *warp, in *inst) error {
 		to, a, b, c := &w.file[in.to[0]], &w.file[in.from[0]], &w.file[in.from[1]], &w.file[in.from[2]]
-		if w.mask == everyLane {
+		if w.flow.mask == everyLane {
 			for i := range to {
 				to[i] = f(a[i], b[i], c[i])
 			}
 			return nil
 		}
-		for m := w.mask; m != 0; m &= m - 1 {
+		for m := w.flow.mask; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
 			to[i] = f(a[i], b[i], c[i])
 		}

@@ -18,6 +18,12 @@ type asyncCopy struct {
 	copied bool
 }
 
+// asyncCopies are those of a warp.
+type asyncCopies struct {
+	begun  []asyncCopy // not yet waited for, in the order of issue
+	closed int         // groups
+}
+
 // decodeCopy is cp.async.{ca,cg}.shared.global [to], [from], bytes[, bytes that are read],
 // cp.async.commit_group, cp.async.wait_group N and cp.async.wait_all.
 func decodeCopy(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
@@ -26,13 +32,13 @@ func decodeCopy(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	}
 	switch s.Op {
 	case "cp.async.commit_group":
-		in.run = func(w *warp, _ *inst) error { w.commit++; return nil }
+		in.run = func(w *warp, _ *inst) error { w.copies.closed++; return nil }
 		in.all = true
 		return nil
 	case "cp.async.wait_group", "cp.async.wait_all":
 		in.all = true
 		if s.Op == "cp.async.wait_all" {
-			in.run = func(w *warp, _ *inst) error { w.commit++; return w.waitCopies(0) }
+			in.run = func(w *warp, _ *inst) error { w.copies.closed++; return w.waitCopies(0) }
 			return nil
 		}
 		if len(s.Args) != 1 || s.Args[0].Kind != ptx.IsImm {
@@ -75,8 +81,8 @@ func (w *warp) issue(in *inst, toOffset, fromOffset int64) error {
 	w.banks(in, in.from[0])
 	in.offset = fromOffset
 	w.sectors(in, in.from[1])
-	return w.each(func(l int) error {
-		c := asyncCopy{group: w.commit, lane: l, n: in.bytes, read: in.bytes,
+	return w.flow.each(func(l int) error {
+		c := asyncCopy{group: w.copies.closed, lane: l, n: in.bytes, read: in.bytes,
 			to: int(uint32(w.file[in.from[0]][l] + uint64(toOffset))), from: w.file[in.from[1]][l] + uint64(fromOffset)}
 		if len(in.from) > 2 {
 			c.read = int(uint32(w.file[in.from[2]][l]))
@@ -99,26 +105,18 @@ func (w *warp) issue(in *inst, toOffset, fromOffset int64) error {
 			}
 		}
 		if s := w.b.shadow; s != nil {
-			s.busy(w.b.base+c.to, c.n, true)
+			s.busy(w.b.shared.base+c.to, c.n, true)
 		}
-		w.copies = append(w.copies, c)
-		if at := &w.copies[len(w.copies)-1]; w.b.now() {
+		w.copies.begun = append(w.copies.begun, c)
+		if at := &w.copies.begun[len(w.copies.begun)-1]; w.b.now() {
 			w.copy(at)
 		}
 		return nil
 	})
 }
 
-// now says whether a copy that can be done now is.
-func (b *blockRun) now() bool {
-	if b.d.Late {
-		return false
-	}
-	return b.random == nil || b.random.IntN(4) == 0
-}
-
 func (w *warp) copy(c *asyncCopy) {
-	to := w.b.shared[c.to : c.to+c.n]
+	to := w.b.shared.bytes[c.to : c.to+c.n]
 	clear(to)
 	if c.read > 0 {
 		from, _ := w.b.d.Bytes(c.from, c.read) // looked at when it was issued
@@ -129,10 +127,10 @@ func (w *warp) copy(c *asyncCopy) {
 
 // waitCopies returns when at most n of the groups that were closed are under way.
 func (w *warp) waitCopies(n int) error {
-	kept := w.copies[:0]
-	for i := range w.copies {
-		c := w.copies[i]
-		if c.group >= w.commit-n {
+	kept := w.copies.begun[:0]
+	for i := range w.copies.begun {
+		c := w.copies.begun[i]
+		if c.group >= w.copies.closed-n {
 			kept = append(kept, c)
 			continue
 		}
@@ -140,13 +138,13 @@ func (w *warp) waitCopies(n int) error {
 			w.copy(&c)
 		}
 		if s := w.b.shadow; s != nil {
-			s.busy(w.b.base+c.to, c.n, false)
-			if err := s.access(w, c.lane, w.b.base+c.to, c.n, true); err != nil {
+			s.busy(w.b.shared.base+c.to, c.n, false)
+			if err := s.access(w, c.lane, w.b.shared.base+c.to, c.n, true); err != nil {
 				return err
 			}
 		}
 	}
-	w.copies = kept
+	w.copies.begun = kept
 	return nil
 }
 

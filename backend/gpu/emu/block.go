@@ -8,26 +8,65 @@ import (
 	"slices"
 )
 
+// launched is what all blocks of a launch have in common; none of it is theirs to change.
+type launched struct {
+	d      *Device
+	p      *Program
+	params []byte
+	grid   int
+	random *rand.Rand // by which things take their time; nil: all at once, in order
+	shadow *shadow    // nil if races are not looked for
+}
+
+// now says whether a copy or product that can be done now is.
+func (l *launched) now() bool {
+	if l.d.Late {
+		return false
+	}
+	return l.random == nil || l.random.IntN(4) == 0
+}
+
 // blockRun is a block while it runs; its memory serves one block after the other.
 type blockRun struct {
+	*launched
 	c        *cluster
 	rank     int // in it
-	base     int // of its memory in the shadow
-	d        *Device
-	p        *Program
-	params   []byte
-	grid     int
-	random   *rand.Rand
-	shared   []byte
+	shared   sharedMemory
 	warps    []*warp
 	bars     [barriers]barrier
-	shadow   *shadow           // nil if races are not looked for
-	memory   map[int]*mbarrier // by address
-	loads    []*bulk           // under way
-	products [][]*product      // by warpgroup
-	reached  []uint32          // by thread of the cluster: its clock when it last reached this block's memory from another one
+	loads    []*bulk      // under way
+	products [][]*product // by warpgroup
+	reached  []uint32     // by thread of the cluster: its clock when it last reached this block's memory from another one
 	ended    bool
 	free     int // registers of each thread of a warp, that warps have given up
+}
+
+// sharedMemory is that of a block.
+type sharedMemory struct {
+	bytes    []byte
+	base     int               // in the shadow
+	barriers map[int]*mbarrier // by address
+}
+
+// reset is before a block: nothing is defined at first.
+func (m *sharedMemory) reset() {
+	for i := range m.bytes {
+		m.bytes[i] = 0xA5
+	}
+	m.barriers = map[int]*mbarrier{}
+}
+
+// keepsOff is the error of an access to bytes of a barrier.
+func (m *sharedMemory) keepsOff(at, n int) error {
+	if len(m.barriers) == 0 {
+		return nil
+	}
+	for i := at / barrierBytes; i*barrierBytes < at+n; i++ {
+		if m.barriers[i*barrierBytes] != nil {
+			return fmt.Errorf("the barrier at %d is reached as if it were ordinary memory", i*barrierBytes)
+		}
+	}
+	return nil
 }
 
 // barrier is one of those of a block that have a number.
@@ -37,34 +76,29 @@ type barrier struct {
 	view    view // what those that arrived know
 }
 
-func newBlock(c *cluster, rank int, p *Program, l Launch, params []byte) *blockRun {
-	b := &blockRun{c: c, rank: rank, d: c.d, p: p, params: params, grid: l.Grid, random: c.random,
-		shared: make([]byte, p.static+l.Shared)}
-	b.base = rank * b.words() * wordBytes
-	threads := p.entry.Threads
-	for i := 0; i*lanes < threads; i++ {
-		w := &warp{b: b, number: i, file: make([]row, p.slots)}
+func newBlock(c *cluster, rank, size int) *blockRun {
+	b := &blockRun{launched: c.launched, c: c, rank: rank, shared: sharedMemory{bytes: make([]byte, size), base: rank * words(size) * wordBytes}}
+	threads := c.p.entry.Threads
+	count := warpsOf(threads)
+	for i := range count {
+		w := &warp{b: b, number: i, id: rank*count + i, file: make([]row, c.p.slots)}
 		for lane := range min(lanes, threads-i*lanes) {
-			w.exists |= 1 << lane
+			w.flow.exists |= 1 << lane
 		}
 		b.warps = append(b.warps, w)
-	}
-	for _, w := range b.warps {
-		w.id = rank*len(b.warps) + w.number
 	}
 	return b
 }
 
-// words is how many its shared memory has.
-func (b *blockRun) words() int { return (len(b.shared) + wordBytes - 1) / wordBytes }
+// words is how many so many bytes of shared memory have, and warpsOf how many warps so many threads are in.
+func words(bytes int) int     { return (bytes + wordBytes - 1) / wordBytes }
+func warpsOf(threads int) int { return (threads + lanes - 1) / lanes }
 
 // start is before the first instruction of block number n.
 func (b *blockRun) start(n int) {
-	for i := range b.shared {
-		b.shared[i] = 0xA5 // nothing is defined at first
-	}
+	b.shared.reset()
 	b.bars = [barriers]barrier{}
-	b.memory, b.loads, b.reached, b.ended, b.free = map[int]*mbarrier{}, nil, nil, false, 0
+	b.loads, b.reached, b.ended, b.free = nil, nil, false, 0
 	b.products = make([][]*product, (len(b.warps)+groupWarps-1)/groupWarps)
 	for _, w := range b.warps {
 		w.start(n)
@@ -79,13 +113,13 @@ func (b *blockRun) finish() error {
 		}
 	}
 	for _, w := range b.warps {
-		if len(w.copies) > 0 {
+		if len(w.copies.begun) > 0 {
 			return fmt.Errorf("warp %d ends with copies to shared memory under way", w.number)
 		}
 		if err := w.productsLeft(); err != nil {
 			return err
 		}
-		for _, c := range w.stores {
+		for _, c := range w.stores.begun {
 			if !c.waited {
 				return fmt.Errorf("warp %d ends while `%s` may still read shared memory", w.number, c.text)
 			}
@@ -100,8 +134,8 @@ func (b *blockRun) finish() error {
 	if len(b.loads) > 0 {
 		return fmt.Errorf("the block ends while `%s` is under way", b.loads[0].text)
 	}
-	for _, at := range slices.Sorted(maps.Keys(b.memory)) {
-		if m := b.memory[at]; m.loads > m.awaited {
+	for _, at := range slices.Sorted(maps.Keys(b.shared.barriers)) {
+		if m := b.shared.barriers[at]; m.loads > m.awaited {
 			return fmt.Errorf("the block ends while copies may still be written: nobody waited for phase %d of the barrier at %d", m.loads-1, at)
 		}
 	}
@@ -115,13 +149,13 @@ func (b *blockRun) arrive(w *warp, n, want int) (bool, error) {
 		return false, fmt.Errorf("barrier %d is for %d threads, and for %d in another place", n, x.want, want)
 	}
 	x.want = want
-	x.threads += bits.OnesCount32(w.exists)
+	x.threads += bits.OnesCount32(w.flow.exists)
 	if x.threads > want {
 		return false, fmt.Errorf("%d threads at barrier %d, which is for %d", x.threads, n, want)
 	}
 	if b.shadow != nil {
 		b.shadow.meet(w)
-		b.shadow.release(w, w.exists, &x.view)
+		b.shadow.release(w, w.flow.exists, &x.view)
 	}
 	return x.threads == want, nil
 }
@@ -129,8 +163,8 @@ func (b *blockRun) arrive(w *warp, n, want int) (bool, error) {
 // release lets all who wait at barrier n go on.
 func (b *blockRun) release(n int) {
 	for _, w := range b.warps {
-		for i := range w.groups {
-			if g := &w.groups[i]; g.barrier == n+1 {
+		for i := range w.flow.groups {
+			if g := &w.flow.groups[i]; g.barrier == n+1 {
 				g.barrier = 0
 				if b.shadow != nil {
 					b.shadow.acquire(w, g.mask, &b.bars[n].view)

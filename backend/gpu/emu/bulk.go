@@ -7,8 +7,8 @@ import (
 	"ptc/backend/gpu/ptx"
 )
 
-// bulk is a copy of many bytes that runs by itself, of the async proxy: to shared memory, counted
-// by a barrier there, or from it, in groups of a thread.
+// bulk is an asynchronous bulk copy (cp.async.bulk), done by the async proxy: to shared memory, where a barrier counts its
+// bytes, or from shared memory, in groups of a thread.
 type bulk struct {
 	text    string
 	block   *blockRun // whose shared memory it is
@@ -27,6 +27,13 @@ type bulk struct {
 	done   bool   // whether global memory has it
 }
 
+// bulkStores are those of the threads of a warp.
+type bulkStores struct {
+	begun  []*bulk    // not yet waited for
+	closed [lanes]int // groups, by lane
+	actors [lanes]int // that stand for them; 0: none yet
+}
+
 // paramWindow is where kernels find their parameters by generic addresses.
 const paramWindow = 0x7d00_0000_0000
 
@@ -35,9 +42,7 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	d.p.alone = true
 	switch s.Op {
 	case "cp.async.bulk.commit_group":
-		in.run = func(w *warp, _ *inst) error {
-			return w.each(func(l int) error { w.closed[l]++; return nil })
-		}
+		in.run = each(func(w *warp, in *inst, l int) error { w.stores.closed[l]++; return nil })
 		return nil
 	case "cp.async.bulk.wait_group", "cp.async.bulk.wait_group.read":
 		if len(s.Args) != 1 || s.Args[0].Kind != ptx.IsImm || s.Args[0].Imm < 0 {
@@ -45,9 +50,7 @@ func decodeBulk(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		}
 		in.n = int(s.Args[0].Imm)
 		whole := parts[len(parts)-1] != "read"
-		in.run = func(w *warp, in *inst) error {
-			return w.each(func(l int) error { return w.waitStores(l, w.closed[l]-in.n, whole) })
-		}
+		in.run = each(func(w *warp, in *inst, l int) error { return w.waitStores(l, w.stores.closed[l]-in.n, whole) })
 		return nil
 	case "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes":
 		return decodeBulkBytes(d, s, in, true)
@@ -99,28 +102,26 @@ func decodeBulkBytes(d *decoder, s *ptx.Stmt, in *inst, load bool) error {
 		}
 		offsets = append(offsets, in.offset)
 	}
-	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
-			at := func(i int) uint64 { return w.file[in.from[i]][l] + uint64(offsets[i]) }
-			to, from, n := at(0), at(1), int(uint32(at(2)))
-			if !load {
-				to, from = from, to
-			}
-			b, inShared, err := w.resolve(to)
-			if err != nil {
-				return fmt.Errorf("lane %d: %w", l, err)
-			}
-			inGlobal := from
-			if inShared%16 != 0 || inGlobal%16 != 0 || n%16 != 0 || n == 0 {
-				return fmt.Errorf("lane %d: %d bytes at %d in shared and %#x in global memory; expected multiples of 16", l, n, inShared, inGlobal)
-			}
-			c := &bulk{text: s.String(), block: b, bytes: n, pieces: []piece{{inShared, inGlobal, n, true}}}
-			if load {
-				return w.startLoad(c, l, at(3))
-			}
-			return w.startStore(c, l)
-		})
-	}
+	in.run = each(func(w *warp, in *inst, l int) error {
+		at := func(i int) uint64 { return w.file[in.from[i]][l] + uint64(offsets[i]) }
+		to, from, n := at(0), at(1), int(uint32(at(2)))
+		if !load {
+			to, from = from, to
+		}
+		b, inShared, err := w.resolve(to)
+		if err != nil {
+			return fmt.Errorf("lane %d: %w", l, err)
+		}
+		inGlobal := from
+		if inShared%16 != 0 || inGlobal%16 != 0 || n%16 != 0 || n == 0 {
+			return fmt.Errorf("lane %d: %d bytes at %d in shared and %#x in global memory; expected multiples of 16", l, n, inShared, inGlobal)
+		}
+		c := &bulk{text: s.String(), block: b, bytes: n, pieces: []piece{{inShared, inGlobal, n, true}}}
+		if load {
+			return w.startLoad(c, l, at(3))
+		}
+		return w.startStore(c, l)
+	})
 	return nil
 }
 
@@ -164,22 +165,20 @@ func decodeTile(d *decoder, s *ptx.Stmt, in *inst, load, multicast bool) error {
 			return err
 		}
 	}
-	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
-			c, err := w.tile(in, l, offsets[0])
-			if err != nil {
-				return fmt.Errorf("lane %d: %w", l, err)
-			}
-			if c.text = s.String(); !load {
-				return w.startStore(c, l)
-			}
-			barrier := w.file[in.from[2+in.n]][l] + uint64(offsets[1])
-			if multicast {
-				return w.multicast(c, l, barrier, uint16(w.file[in.from[3+in.n]][l]))
-			}
-			return w.startLoad(c, l, barrier)
-		})
-	}
+	in.run = each(func(w *warp, in *inst, l int) error {
+		c, err := w.tile(in, l, offsets[0])
+		if err != nil {
+			return fmt.Errorf("lane %d: %w", l, err)
+		}
+		if c.text = s.String(); !load {
+			return w.startStore(c, l)
+		}
+		barrier := w.file[in.from[2+in.n]][l] + uint64(offsets[1])
+		if multicast {
+			return w.multicast(c, l, barrier, uint16(w.file[in.from[3+in.n]][l]))
+		}
+		return w.startLoad(c, l, barrier)
+	})
 	return nil
 }
 
@@ -200,7 +199,7 @@ func (w *warp) tile(in *inst, lane int, offset int64) (*bulk, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := tileCopy(m, position, at, len(b.shared))
+	c, err := tileCopy(m, position, at, len(b.shared.bytes))
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,9 @@ import (
 // cluster is blocks that run together, and reach each other's shared memory; one block, if the
 // entry says nothing.
 type cluster struct {
-	d      *Device
-	random *rand.Rand
+	*launched
 	blocks []*blockRun
 	warps  []*warp
-	shadow *shadow
 	moved  bool    // whether anything happened since all warps had their turn
 	wakes  int     // how often all that wait were woken since the last progress
 	met    [2]view // what those know that arrived at barrier.cluster, by its phase
@@ -26,18 +24,15 @@ type cluster struct {
 const maxCluster = 8
 
 func newCluster(d *Device, p *Program, l Launch, params []byte, random *rand.Rand) *cluster {
-	c := &cluster{d: d, random: random}
-	for rank := range max(1, p.entry.Cluster) {
-		b := newBlock(c, rank, p, l, params)
+	c := &cluster{launched: &launched{d: d, p: p, params: params, grid: l.Grid, random: random}}
+	blocks, size := max(1, p.entry.Cluster), p.static+l.Shared
+	if d.Check {
+		c.shadow = newShadow(blocks, words(size), warpsOf(p.entry.Threads), p.alone)
+	}
+	for rank := range blocks {
+		b := newBlock(c, rank, size)
 		c.blocks = append(c.blocks, b)
 		c.warps = append(c.warps, b.warps...)
-	}
-	if d.Check {
-		b := c.blocks[0]
-		c.shadow = newShadow(len(c.blocks), b.words(), len(b.warps), p.alone)
-	}
-	for _, b := range c.blocks {
-		b.shadow = c.shadow
 	}
 	return c
 }
@@ -80,7 +75,7 @@ func (c *cluster) round(n int) (live bool, err error) {
 	c.moved = false
 	for _, i := range c.turns() {
 		w := c.warps[i]
-		if w.done() {
+		if w.flow.done() {
 			continue
 		}
 		live = true
@@ -88,7 +83,7 @@ func (c *cluster) round(n int) (live bool, err error) {
 		if err := w.turn(c.budget()); err != nil {
 			return live, w.b.wrap(n, err)
 		}
-		if c.moved = c.moved || w.steps != before || w.done(); w.done() {
+		if c.moved = c.moved || w.steps != before || w.flow.done(); w.flow.done() {
 			c.progress() // barrier.cluster waits for those alone that have not ended
 			if err := w.b.end(); err != nil {
 				return live, w.b.wrap(n, err)
@@ -127,7 +122,7 @@ func (c *cluster) budget() int64 {
 func (c *cluster) stuck() error {
 	var where []string
 	for _, w := range c.warps {
-		if !w.done() {
+		if !w.flow.done() {
 			where = append(where, w.where())
 		}
 	}
@@ -138,7 +133,7 @@ func (c *cluster) stuck() error {
 // come before that.
 func (b *blockRun) end() error {
 	for _, w := range b.warps {
-		if !w.done() {
+		if !w.flow.done() {
 			return nil
 		}
 	}
@@ -190,16 +185,14 @@ func decodeMapa(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	if s.Op != "mapa.shared::cluster.u32" {
 		return fmt.Errorf("the instruction is not known")
 	}
-	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
-			rank := uint32(w.file[in.from[1]][l])
-			if int(rank) >= len(w.b.c.blocks) {
-				return fmt.Errorf("lane %d: rank %d of %d", l, rank, len(w.b.c.blocks))
-			}
-			w.file[in.to[0]][l] = w.file[in.from[0]][l]&(1<<rankShift-1) | uint64(rank+1)<<rankShift
-			return nil
-		})
-	}
+	in.run = each(func(w *warp, in *inst, l int) error {
+		rank := uint32(w.file[in.from[1]][l])
+		if int(rank) >= len(w.b.c.blocks) {
+			return fmt.Errorf("lane %d: rank %d of %d", l, rank, len(w.b.c.blocks))
+		}
+		w.file[in.to[0]][l] = w.file[in.from[0]][l]&(1<<rankShift-1) | uint64(rank+1)<<rankShift
+		return nil
+	})
 	return d.registers(s, in, 1, 2, 32)
 }
 
@@ -230,7 +223,7 @@ func (w *warp) arriveCluster(release bool) error {
 	}
 	if s := w.b.shadow; s != nil && release {
 		// Nobody arrives at a phase before all have left the one before the last.
-		s.release(w, w.mask, &w.b.c.met[w.met.arrived%2])
+		s.release(w, w.flow.mask, &w.b.c.met[w.met.arrived%2])
 	}
 	w.met.arrived++
 	w.b.c.progress()
@@ -242,13 +235,13 @@ func (w *warp) waitCluster() error {
 		return fmt.Errorf("it waits and has not arrived")
 	}
 	for _, x := range w.b.c.warps {
-		if !x.done() && x.met.arrived < w.met.arrived {
-			w.sleep(&meeting{w.met.waited})
+		if !x.flow.done() && x.met.arrived < w.met.arrived {
+			w.flow.sleep(&meeting{w.met.waited})
 			return nil
 		}
 	}
 	if s := w.b.shadow; s != nil {
-		s.acquire(w, w.mask, &w.b.c.met[w.met.waited%2])
+		s.acquire(w, w.flow.mask, &w.b.c.met[w.met.waited%2])
 	}
 	w.met.waited++
 	return nil

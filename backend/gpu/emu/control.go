@@ -80,7 +80,7 @@ func (w *warp) barrier(in *inst, waits bool) error {
 		return err
 	}
 	if waits {
-		w.groups[w.at].barrier = int(n) + 1
+		w.flow.groups[w.flow.at].barrier = int(n) + 1
 	}
 	if full {
 		w.b.release(int(n))
@@ -90,9 +90,9 @@ func (w *warp) barrier(in *inst, waits bool) error {
 
 // uniform is the value of a register that all lanes at hand have.
 func (w *warp) uniform(slot int) (uint64, error) {
-	first := bits.TrailingZeros32(w.mask)
+	first := bits.TrailingZeros32(w.flow.mask)
 	x := w.file[slot][first]
-	return x, w.each(func(l int) error {
+	return x, w.flow.each(func(l int) error {
 		if w.file[slot][l] != x {
 			return fmt.Errorf("lanes %d and %d have %#x and %#x where all have the same", first, l, x, w.file[slot][l])
 		}
@@ -123,7 +123,7 @@ func decodeShuffle(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	in.run = func(w *warp, in *inst) error {
 		a := w.file[in.from[0]]
 		for l := range lanes {
-			if w.exists>>l&1 == 0 {
+			if w.flow.exists>>l&1 == 0 {
 				continue
 			}
 			b, c := int(w.file[in.from[1]][l]&31), w.file[in.from[2]][l]
@@ -133,7 +133,7 @@ func decodeShuffle(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			if !ok || j < 0 || j >= lanes {
 				j = l
 			}
-			if w.exists>>j&1 == 0 {
+			if w.flow.exists>>j&1 == 0 {
 				return fmt.Errorf("lane %d reads a register of lane %d, which there is not", l, j)
 			}
 			w.file[in.to[0]][l] = a[j]
@@ -158,7 +158,7 @@ func decodeVote(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	in.run = func(w *warp, in *inst) error {
 		var ballot uint32
 		for l := range lanes {
-			if w.exists>>l&1 != 0 && w.file[in.from[0]][l] != 0 {
+			if w.flow.exists>>l&1 != 0 && w.file[in.from[0]][l] != 0 {
 				ballot |= 1 << l
 			}
 		}
@@ -167,9 +167,9 @@ func decodeVote(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		case "any":
 			out = uint64(sign(false, ballot != 0))
 		case "all":
-			out = uint64(sign(false, ballot == w.exists))
+			out = uint64(sign(false, ballot == w.flow.exists))
 		}
-		return w.each(func(l int) error { w.file[in.to[0]][l] = out; return nil })
+		return w.flow.each(func(l int) error { w.file[in.to[0]][l] = out; return nil })
 	}
 	return nil
 }

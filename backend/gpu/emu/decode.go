@@ -162,24 +162,42 @@ func (d *decoder) inst(s *ptx.Stmt) (inst, error) {
 	return in, err
 }
 
-// registers appends the slots of the operands of s: the first results, then what is read,
-// of so many bits.
-func (d *decoder) registers(s *ptx.Stmt, in *inst, results, operands, bits int) error {
-	if len(s.Args) != results+operands {
-		return fmt.Errorf("%d operands; expected %d", len(s.Args), results+operands)
+// form decodes an operand: see [decoder.address], [decoder.result] and [decoder.read].
+type form = func(d *decoder, o ptx.Operand, in *inst) error
+
+// number is the form of what is read, of so many bits.
+func number(bits int) form {
+	return func(d *decoder, o ptx.Operand, in *inst) error { return d.read(o, bits, in) }
+}
+
+// operands decodes args, one in each of the forms; else they are not what was expected.
+func (d *decoder) operands(args []ptx.Operand, in *inst, expected string, forms ...form) error {
+	if len(args) != len(forms) {
+		return fmt.Errorf("expected %s", expected)
 	}
-	for i, o := range s.Args {
-		if i < results {
-			if err := d.result(o, in); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := d.read(o, bits, in); err != nil {
+	for i, f := range forms {
+		if err := f(d, args[i], in); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// each is an instruction that does f for each lane that it is for.
+func each(f func(w *warp, in *inst, l int) error) func(*warp, *inst) error {
+	return func(w *warp, in *inst) error {
+		return w.flow.each(func(l int) error { return f(w, in, l) })
+	}
+}
+
+// registers appends the slots of the operands of s: the first results, then what is read,
+// of so many bits.
+func (d *decoder) registers(s *ptx.Stmt, in *inst, results, operands, bits int) error {
+	forms := append(slices.Repeat([]form{(*decoder).result}, results), slices.Repeat([]form{number(bits)}, operands)...)
+	if len(s.Args) != len(forms) {
+		return fmt.Errorf("%d operands; expected %d", len(s.Args), len(forms))
+	}
+	return d.operands(s.Args, in, "", forms...)
 }
 
 func (d *decoder) result(o ptx.Operand, in *inst) error {

@@ -6,17 +6,16 @@
 // lanes reach, a barrier that is never complete, a wait that never ends, an instruction that
 // is not known.
 //
-// Instructions are executed for the lanes of a warp that are at the same place together,
-// those at the lowest place first, so that what was apart meets again. Warps take turns; how
-// long each turn is, and when what runs by itself is done (at once, as late
-// as what waits for it allows, or at some time between), a seed says: see [Options].
+// The lanes of a warp that are at the same instruction execute it together, those at the lowest place first, so that
+// diverged lanes reconverge (flow.go). Warps are interleaved. A seed decides how many instructions a warp executes before
+// the next one, and when asynchronous work completes: at once, as late as its waits allow, or in between; see [Options].
 //
-// What runs by itself, from mbarriers (mbarrier.go) on, is that of Hopper (sm_90a): copies of bytes and of
-// tiles (bulk.go, transfer.go, tensormap.go) and products of warpgroups (wgmma.go, descriptor.go). They are of the
-// async proxy: what threads wrote they see behind a fence.proxy.async alone, and whether a copy or product is
-// done, who waited for it knows, and who learns of it from there (view.go, shadow.go, global.go).
+// Asynchronous work, from mbarriers (mbarrier.go) on, is that of Hopper (sm_90a): copies of bytes and of
+// tiles (bulk.go, transfer.go, tensormap.go) and products of warpgroups (wgmma.go, descriptor.go). The async proxy does it:
+// it sees what threads wrote only behind a fence.proxy.async, and only threads that waited for a copy or product, and
+// those that synchronized with them since, know that it is complete (view.go, shadow.go, global.go).
 // The blocks of a cluster run together, and reach each other's memory (cluster.go).
-// The registers of a product are its own until it is waited for (hold.go).
+// A product owns its registers until it is waited for (hold.go).
 //
 // Invariant: the same launch with the same options does the same.
 //

@@ -36,13 +36,13 @@ func decodeElect(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	}
 	in.all = true
 	in.run = func(w *warp, in *inst) error {
-		alive := w.alive()
+		alive := w.flow.alive()
 		skip := int(w.b.d.Seed % uint64(bits.OnesCount32(alive)))
 		for range skip {
 			alive &= alive - 1
 		}
 		elected := bits.TrailingZeros32(alive)
-		return w.each(func(l int) error {
+		return w.flow.each(func(l int) error {
 			w.file[in.to[0]][l] = 0
 			if l == elected {
 				w.file[in.to[0]][l] = 1
@@ -89,7 +89,7 @@ func decodeRegisters(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 			return fmt.Errorf("%d registers, where the thread has %d", n, last)
 		}
 		if inc && n-last > w.b.free {
-			w.sleep(&registers{n - last, w.b})
+			w.flow.sleep(&registers{n - last, w.b})
 			return nil
 		}
 		w.b.free += last - n
@@ -138,11 +138,9 @@ func decodePrefetch(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	if len(s.Args) != 1 {
 		return fmt.Errorf("expected an address")
 	}
-	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
-			_, err := w.tensorMap(w.file[in.from[0]][l] + uint64(in.offset) + window)
-			return err
-		})
-	}
+	in.run = each(func(w *warp, in *inst, l int) error {
+		_, err := w.tensorMap(w.file[in.from[0]][l] + uint64(in.offset) + window)
+		return err
+	})
 	return d.address(s.Args[0], in)
 }

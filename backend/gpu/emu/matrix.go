@@ -21,33 +21,18 @@ func decodeMatrix(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	if tail != "shared.b16" && tail != "shared::cta.b16" {
 		return fmt.Errorf("the instruction is not known")
 	}
-	if len(s.Args) != 2 {
-		return fmt.Errorf("expected registers and an address")
-	}
 	in.all, in.bytes, in.n = true, 16, 1
-	registers, address := s.Args[0], s.Args[1]
+	forms, have, others := []form{(*decoder).result, (*decoder).address}, &in.to, 0
+	in.run = func(w *warp, in *inst) error { return w.loadMatrix(in, trans) }
 	if parts[0] == "stmatrix" {
-		address, registers = registers, address
+		forms, have, others = []form{(*decoder).address, number(32)}, &in.from, 1
+		in.run = func(w *warp, in *inst) error { return w.storeMatrix(in, trans) }
 	}
-	if err := d.address(address, in); err != nil {
+	if err := d.operands(s.Args, in, "registers and an address", forms...); err != nil {
 		return err
 	}
-	have := &in.to
-	if parts[0] == "stmatrix" {
-		if err := d.read(registers, 32, in); err != nil {
-			return err
-		}
-		rest := in.from[1:]
-		have = &rest
-		in.run = func(w *warp, in *inst) error { return w.storeMatrix(in, trans) }
-	} else {
-		if err := d.result(registers, in); err != nil {
-			return err
-		}
-		in.run = func(w *warp, in *inst) error { return w.loadMatrix(in, trans) }
-	}
-	if len(*have) != n {
-		return fmt.Errorf("%d registers; expected %d", len(*have), n)
+	if k := len(*have) - others; k != n {
+		return fmt.Errorf("%d registers; expected %d", k, n)
 	}
 	return nil
 }
@@ -127,16 +112,8 @@ func decodeMMA(d *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	if !ok {
 		return fmt.Errorf("the instruction is not known")
 	}
-	if len(s.Args) != 4 {
-		return fmt.Errorf("expected four operands")
-	}
-	if err := d.result(s.Args[0], in); err != nil {
+	if err := d.operands(s.Args, in, "four operands", (*decoder).result, number(32), number(32), number(32)); err != nil {
 		return err
-	}
-	for _, a := range s.Args[1:] {
-		if err := d.read(a, 32, in); err != nil {
-			return err
-		}
 	}
 	if len(in.to) != 4 || len(in.from) != 10 {
 		return fmt.Errorf("%d and %d registers; expected 4 and 10", len(in.to), len(in.from))

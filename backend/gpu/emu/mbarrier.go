@@ -48,7 +48,7 @@ func (w *warp) barrierAt(address uint64, lane int) (*mbarrier, error) {
 	if at%barrierBytes != 0 {
 		return nil, fmt.Errorf("lane %d: a barrier at %d, which is no multiple of 8", lane, at)
 	}
-	m := b.memory[at]
+	m := b.shared.barriers[at]
 	if m == nil {
 		return nil, fmt.Errorf("lane %d: no barrier was initialized at %d", lane, at)
 	}
@@ -139,26 +139,15 @@ func decodeBarrier(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 }
 
 func decodeInit(d *decoder, s *ptx.Stmt, in *inst) error {
-	if len(s.Args) != 2 {
-		return fmt.Errorf("expected an address and a count")
-	}
-	if err := d.address(s.Args[0], in); err != nil {
-		return err
-	}
-	if err := d.read(s.Args[1], 32, in); err != nil {
-		return err
-	}
-	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
-			return w.initialize(w.file[in.from[0]][l]+uint64(in.offset), l, int(uint32(w.file[in.from[1]][l])))
-		})
-	}
-	return nil
+	in.run = each(func(w *warp, in *inst, l int) error {
+		return w.initialize(w.file[in.from[0]][l]+uint64(in.offset), l, int(uint32(w.file[in.from[1]][l])))
+	})
+	return d.operands(s.Args, in, "an address and a count", (*decoder).address, number(32))
 }
 
 func (w *warp) initialize(address uint64, lane, count int) error {
 	at := int(uint32(address))
-	if w.b.memory[at] != nil {
+	if w.b.shared.barriers[at] != nil {
 		return fmt.Errorf("lane %d: the barrier at %d is initialized twice", lane, at)
 	}
 	if count < 1 || count > maxArrivals {
@@ -172,46 +161,33 @@ func (w *warp) initialize(address uint64, lane, count int) error {
 		m.actor = s.actor()
 		m.init = access{clock: s.warps[w.id].clock, who: int32(w.id), mask: 1 << lane}
 	}
-	w.b.memory[at] = m
+	w.b.shared.barriers[at] = m
 	return nil
 }
 
 func decodeInvalid(d *decoder, s *ptx.Stmt, in *inst) error {
-	if len(s.Args) != 1 {
-		return fmt.Errorf("expected an address")
-	}
-	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
-			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
-			if err != nil {
-				return err
-			}
-			delete(m.block.memory, m.place)
-			// Who still arrives or waits has nothing that orders it before this.
-			_, err = w.place(shared, uint64(m.place), barrierBytes, l, true)
+	in.run = each(func(w *warp, in *inst, l int) error {
+		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		if err != nil {
 			return err
-		})
-	}
-	return d.address(s.Args[0], in)
+		}
+		delete(m.block.shared.barriers, m.place)
+		// Who still arrives or waits has nothing that orders it before this.
+		_, err = w.place(shared, uint64(m.place), barrierBytes, l, true)
+		return err
+	})
+	return d.operands(s.Args, in, "an address", (*decoder).address)
 }
 
 func decodeExpect(d *decoder, s *ptx.Stmt, in *inst) error {
-	if len(s.Args) != 2 {
-		return fmt.Errorf("expected an address and a number of bytes")
-	}
-	if err := d.address(s.Args[0], in); err != nil {
-		return err
-	}
-	in.run = func(w *warp, in *inst) error {
-		return w.each(func(l int) error {
-			m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
-			if err != nil {
-				return err
-			}
-			return m.expect(int(uint32(w.file[in.from[1]][l])))
-		})
-	}
-	return d.read(s.Args[1], 32, in)
+	in.run = each(func(w *warp, in *inst, l int) error {
+		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
+		if err != nil {
+			return err
+		}
+		return m.expect(int(uint32(w.file[in.from[1]][l])))
+	})
+	return d.operands(s.Args, in, "an address and a number of bytes", (*decoder).address, number(32))
 }
 
 // decodeArrive is mbarrier.arrive[.expect_tx] state, [address][, count or bytes]; the state may be
@@ -220,27 +196,18 @@ func decodeArrive(d *decoder, s *ptx.Stmt, in *inst, expects bool) error {
 	if len(s.Args) < 2 || len(s.Args) > 3 || expects && len(s.Args) != 3 {
 		return fmt.Errorf("expected a state, an address and a number")
 	}
-	if s.Args[0].Kind != ptx.IsSymbol || s.Args[0].Symbol != "_" {
-		if err := d.result(s.Args[0], in); err != nil {
-			return err
-		}
-	}
-	if err := d.address(s.Args[1], in); err != nil {
-		return err
-	}
-	if len(s.Args) == 3 {
-		if err := d.read(s.Args[2], 32, in); err != nil {
-			return err
-		}
-	}
 	in.run = func(w *warp, in *inst) error { return w.arrivals(in, expects) }
-	return nil
+	forms := []form{(*decoder).result, (*decoder).address, number(32)}[:len(s.Args)]
+	if s.Args[0].Kind == ptx.IsSymbol && s.Args[0].Symbol == "_" {
+		return d.operands(s.Args[1:], in, "", forms[1:]...)
+	}
+	return d.operands(s.Args, in, "", forms...)
 }
 
 // arrivals is those of all lanes at hand. What they did before is released to those that wait.
 func (w *warp) arrivals(in *inst, expects bool) error {
 	at := make([]*mbarrier, lanes)
-	if err := w.each(func(l int) (err error) {
+	if err := w.flow.each(func(l int) (err error) {
 		at[l], err = w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
 		return err
 	}); err != nil {
@@ -253,7 +220,7 @@ func (w *warp) arrivals(in *inst, expects bool) error {
 		return 1
 	}
 	known := w.releaseAll(at, number)
-	return w.each(func(l int) error {
+	return w.flow.each(func(l int) error {
 		m := at[l]
 		if len(in.to) > 0 {
 			w.file[in.to[0]][l] = uint64(m.phase)
@@ -281,7 +248,7 @@ func (w *warp) releaseAll(at []*mbarrier, number func(lane int) int) (known uint
 	if s == nil {
 		return 0
 	}
-	for left := w.mask; left != 0; {
+	for left := w.flow.mask; left != 0; {
 		var same uint32
 		m, sum := at[bits.TrailingZeros32(left)], 0
 		for l := range lanes {
@@ -301,22 +268,14 @@ func (w *warp) releaseAll(at []*mbarrier, number func(lane int) int) (known uint
 
 // decodeWait is mbarrier.test_wait and try_wait[.parity] p, [address], state or parity[, hint].
 func decodeWait(d *decoder, s *ptx.Stmt, in *inst, parity, try bool) error {
-	if len(s.Args) != 3 && !(try && len(s.Args) == 4) {
-		return fmt.Errorf("expected a predicate, an address, and which phase")
-	}
-	if err := d.result(s.Args[0], in); err != nil {
-		return err
-	}
-	if err := d.address(s.Args[1], in); err != nil {
-		return err
-	}
 	bits := 64
 	if parity {
 		bits = 32
 	}
-	if err := d.read(s.Args[2], bits, in); err != nil {
-		return err
+	args := s.Args
+	if try && len(args) == 4 {
+		args = args[:3]
 	}
 	in.run = func(w *warp, in *inst) error { return w.await(in, parity) }
-	return nil
+	return d.operands(args, in, "a predicate, an address, and which phase", (*decoder).result, (*decoder).address, number(bits))
 }

@@ -25,11 +25,9 @@ func decodeMov(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 	case to == 1 && from == 1:
 		in.run = lanes1(func(a uint64) uint64 { return a })
 	case to == 1:
-		in.run = func(w *warp, in *inst) error { return w.each(func(l int) error { w.pack(in, l, t.bits); return nil }) }
+		in.run = each(func(w *warp, in *inst, l int) error { w.pack(in, l, t.bits); return nil })
 	case from == 1:
-		in.run = func(w *warp, in *inst) error {
-			return w.each(func(l int) error { w.unpack(in, l, t.bits); return nil })
-		}
+		in.run = each(func(w *warp, in *inst, l int) error { w.unpack(in, l, t.bits); return nil })
 	default:
 		return fmt.Errorf("%d registers from %d", to, from)
 	}

@@ -16,7 +16,7 @@ func decodeFence(_ *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 	case "fence.proxy.async", "fence.proxy.async.shared::cta":
 		in.run = func(w *warp, _ *inst) error {
 			if s := w.b.shadow; s != nil {
-				s.fence(w, w.mask)
+				s.fence(w, w.flow.mask)
 			}
 			return nil
 		}
@@ -24,8 +24,8 @@ func decodeFence(_ *decoder, s *ptx.Stmt, _ []string, in *inst) error {
 		in.run = func(*warp, *inst) error { return nil }
 	case "fence.mbarrier_init.release.cluster":
 		in.run = func(w *warp, _ *inst) error {
-			for _, m := range w.b.memory { // each on its own
-				if int(m.init.who) == w.id && m.init.mask&w.mask != 0 {
+			for _, m := range w.b.shared.barriers { // each on its own
+				if int(m.init.who) == w.id && m.init.mask&w.flow.mask != 0 {
 					m.fenced = true
 				}
 			}

@@ -6,8 +6,8 @@ import "fmt"
 // leaves in the shadow.
 func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 	for _, p := range c.pieces {
-		if p.at < 0 || p.n > len(c.block.shared) || p.at > len(c.block.shared)-p.n {
-			return fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, p.n, p.at, len(c.block.shared))
+		if p.at < 0 || p.n > len(c.block.shared.bytes) || p.at > len(c.block.shared.bytes)-p.n {
+			return fmt.Errorf("lane %d: %d bytes of shared memory at %d; there are %d", lane, p.n, p.at, len(c.block.shared.bytes))
 		}
 		if p.inside {
 			if _, err := w.b.d.Bytes(p.global, p.n); err != nil {
@@ -25,7 +25,7 @@ func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 				}
 			}
 		}
-		if err := c.block.keepsOff(p.at, p.n); err != nil {
+		if err := c.block.shared.keepsOff(p.at, p.n); err != nil {
 			return fmt.Errorf("lane %d: %w", lane, err)
 		}
 	}
@@ -42,7 +42,7 @@ func (w *warp) reach(c *bulk, lane int, write bool, now access) error {
 			continue
 		}
 		if err := c.each(p, func(at, _, n int) error {
-			return w.b.shadow.alone(w, lane, c.block.base+at, n, write, now, 2*len(w.b.shadow.warps))
+			return w.b.shadow.alone(w, lane, c.block.shared.base+at, n, write, now, 2*len(w.b.shadow.warps))
 		}); err != nil {
 			return fmt.Errorf("lane %d: %w", lane, err)
 		}
@@ -120,7 +120,7 @@ func (w *warp) multicast(c *bulk, lane int, barrier uint64, ranks uint16) error 
 // finishLoad does a copy to shared memory.
 func (b *blockRun) finishLoad(c *bulk) error {
 	m := c.barrier
-	if b.memory[m.place] != m || m.phase != c.phase {
+	if b.shared.barriers[m.place] != m || m.phase != c.phase {
 		return fmt.Errorf("`%s` counts its %d bytes at the barrier at %d after the phase of that is over in which it began", c.text, c.bytes, m.place)
 	}
 	for _, p := range c.pieces {
@@ -130,7 +130,7 @@ func (b *blockRun) finishLoad(c *bulk) error {
 		} else {
 			from = make([]byte, p.n)
 		}
-		_ = c.each(p, func(at, x, n int) error { copy(b.shared[at:at+n], from[x:x+n]); return nil })
+		_ = c.each(p, func(at, x, n int) error { copy(b.shared.bytes[at:at+n], from[x:x+n]); return nil })
 	}
 	if err := m.expect(-c.bytes); err != nil {
 		return err
@@ -144,19 +144,19 @@ func (w *warp) startStore(c *bulk, lane int) error {
 	if c.block != w.b {
 		return fmt.Errorf("lane %d: a store from the memory of another block", lane)
 	}
-	c.group, c.lane = w.closed[lane], lane
+	c.group, c.lane = w.stores.closed[lane], lane
 	var now access
 	if s := w.b.shadow; s != nil {
-		if w.actors[lane] == 0 {
-			w.actors[lane] = s.actor()
+		if w.stores.actors[lane] == 0 {
+			w.stores.actors[lane] = s.actor()
 			s.actor() // the next one stands for what they write
 		}
-		now = access{clock: uint32(c.group + 1), who: int32(^w.actors[lane])}
+		now = access{clock: uint32(c.group + 1), who: int32(^w.stores.actors[lane])}
 	}
 	if err := w.reach(c, lane, false, now); err != nil {
 		return err
 	}
-	w.stores = append(w.stores, c)
+	w.stores.begun = append(w.stores.begun, c)
 	if w.b.now() {
 		w.b.finishStore(c, w.b.random == nil || w.b.random.IntN(2) == 0)
 	}
@@ -169,7 +169,7 @@ func (b *blockRun) finishStore(c *bulk, whole bool) {
 		for _, p := range c.pieces {
 			if p.inside {
 				held := make([]byte, p.n)
-				_ = c.each(p, func(at, x, n int) error { copy(held[x:x+n], b.shared[at:at+n]); return nil })
+				_ = c.each(p, func(at, x, n int) error { copy(held[x:x+n], b.shared.bytes[at:at+n]); return nil })
 				c.held = append(c.held, held...)
 			}
 		}
@@ -191,8 +191,8 @@ func (b *blockRun) finishStore(c *bulk, whole bool) {
 
 // waitStores returns when the groups of a lane before one have read shared memory, or are done.
 func (w *warp) waitStores(lane, before int, whole bool) error {
-	kept := w.stores[:0]
-	for _, c := range w.stores {
+	kept := w.stores.begun[:0]
+	for _, c := range w.stores.begun {
 		if c.lane == lane && c.group < before {
 			w.b.finishStore(c, whole)
 			c.waited = true
@@ -202,11 +202,11 @@ func (w *warp) waitStores(lane, before int, whole bool) error {
 		}
 		kept = append(kept, c)
 	}
-	w.stores = kept
-	if s := w.b.shadow; s != nil && before > 0 && w.actors[lane] != 0 {
-		s.learn(w, 1<<lane, w.actors[lane], uint32(before))
+	w.stores.begun = kept
+	if s := w.b.shadow; s != nil && before > 0 && w.stores.actors[lane] != 0 {
+		s.learn(w, 1<<lane, w.stores.actors[lane], uint32(before))
 		if whole {
-			s.learn(w, 1<<lane, w.actors[lane]+1, uint32(before))
+			s.learn(w, 1<<lane, w.stores.actors[lane]+1, uint32(before))
 		}
 	}
 	return nil
@@ -228,7 +228,7 @@ func (b *blockRun) drift() error {
 	b.loads = kept
 	b.driftProducts()
 	for _, w := range b.warps {
-		for _, c := range w.stores {
+		for _, c := range w.stores.begun {
 			if b.random.IntN(4) == 0 {
 				b.finishStore(c, b.random.IntN(2) == 0)
 			}

@@ -115,7 +115,7 @@ func (s *shadow) release(w *warp, mask uint32, o *view) {
 // acquire gives lanes what o knows.
 func (s *shadow) acquire(w *warp, mask uint32, o *view) {
 	v := &s.warps[w.id]
-	if mask == w.alive() {
+	if mask == w.flow.alive() {
 		v.join(o)
 		return
 	}
@@ -129,7 +129,7 @@ func (s *shadow) acquire(w *warp, mask uint32, o *view) {
 // learn gives lanes the clock of an actor.
 func (s *shadow) learn(w *warp, mask uint32, actor int, clock uint32) {
 	v := &s.warps[w.id]
-	if mask == w.alive() {
+	if mask == w.flow.alive() {
 		raise(&v.seen, actor, clock)
 		return
 	}
@@ -143,14 +143,14 @@ func (s *shadow) learn(w *warp, mask uint32, actor int, clock uint32) {
 // fence makes what lanes wrote, and what they know that others wrote, visible to the async proxy.
 func (s *shadow) fence(w *warp, mask uint32) {
 	v := &s.warps[w.id]
-	if mask == w.alive() {
+	if mask == w.flow.alive() {
 		join(&v.fenced, v.seen)
 	}
 	for l := range lanes {
 		if mask>>l&1 == 0 {
 			continue
 		}
-		if mask == w.alive() {
+		if mask == w.flow.alive() {
 			if v.lanes[l] != nil {
 				join(&v.fenced, v.lanes[l].seen)
 			}

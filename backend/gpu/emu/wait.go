@@ -5,41 +5,22 @@ import (
 	"slices"
 )
 
-// keepsOff is the error of an access to bytes of a barrier.
-func (b *blockRun) keepsOff(at, n int) error {
-	if len(b.memory) == 0 {
-		return nil
-	}
-	for i := at / barrierBytes; i*barrierBytes < at+n; i++ {
-		if b.memory[i*barrierBytes] != nil {
-			return fmt.Errorf("the barrier at %d is reached as if it were ordinary memory", i*barrierBytes)
-		}
-	}
-	return nil
-}
-
-// maxWakes is how often threads that wait are told that what they wait for has not happened, while
-// nothing else does, before they are said to wait forever.
+// maxWakes is how many times blocked threads may time out in a row, while nothing else happens, before the launch
+// counts as deadlocked.
 const maxWakes = 16
 
-// sleep lets the group at hand wait for x, and be at the same instruction then.
-func (w *warp) sleep(x waiting) { w.groups[w.at].waits = x }
-
-// woken reports whether the group at hand has waited in vain.
-func (w *warp) woken() bool { return w.groups[w.at].woken }
-
-// progress is something that others may wait for: they look again.
+// progress wakes all blocked threads, which check again what they wait for: something has happened.
 func (c *cluster) progress() {
 	c.wakes, c.moved = 0, true
 	c.rouse(false)
 }
 
-// rouse lets all that wait look again, and if it was in vain, tells them so.
+// rouse has all blocked threads check again; if vain holds, their waits may time out.
 func (c *cluster) rouse(vain bool) bool {
 	some := false
 	for _, w := range c.warps {
-		for i := range w.groups {
-			if g := &w.groups[i]; g.waits != nil {
+		for i := range w.flow.groups {
+			if g := &w.flow.groups[i]; g.waits != nil {
 				g.waits, g.woken, some = nil, vain, true
 			}
 		}
@@ -47,8 +28,8 @@ func (c *cluster) rouse(vain bool) bool {
 	return some
 }
 
-// wake is for blocks in which no thread can go on: what runs by itself does, or else those
-// that may give up waiting, as mbarrier.try_wait may.
+// wake is called when every thread is blocked: it completes one asynchronous load, or else lets waits time out, as
+// mbarrier.try_wait may.
 func (c *cluster) wake() (bool, error) {
 	n := 0
 	for _, b := range c.blocks {
@@ -72,13 +53,13 @@ func (c *cluster) wake() (bool, error) {
 	return c.wakes <= maxWakes && c.rouse(true), nil
 }
 
-// await tells lanes whether a phase is complete. Where none has its own, they may wait, as test_wait
-// takes as long as it takes, and try_wait as long as it likes.
+// await gives each lane whether the phase that it names is complete. If none is, the warp may block: test_wait and try_wait
+// take an implementation-defined time.
 func (w *warp) await(in *inst, parity bool) error {
 	var done uint32
 	var first *mbarrier
 	at := make([]*mbarrier, lanes)
-	if err := w.each(func(l int) error {
+	if err := w.flow.each(func(l int) error {
 		m, err := w.barrierAt(w.file[in.from[0]][l]+uint64(in.offset), l)
 		if err != nil {
 			return err
@@ -100,8 +81,8 @@ func (w *warp) await(in *inst, parity bool) error {
 	}); err != nil {
 		return err
 	}
-	if done == 0 && !w.woken() && !w.timedOut() {
-		w.sleep(first)
+	if done == 0 && !w.flow.woken() && !w.timedOut() {
+		w.flow.sleep(first)
 		return nil
 	}
 	for l := range lanes {
@@ -110,7 +91,7 @@ func (w *warp) await(in *inst, parity bool) error {
 		}
 		if s := w.b.shadow; s != nil {
 			same := uint32(1) << l
-			if at[l] != nil && done == w.alive() && w.same(at) {
+			if at[l] != nil && done == w.flow.alive() && w.same(at) {
 				same = done
 			}
 			s.acquire(w, same, &at[l].last)
@@ -119,7 +100,7 @@ func (w *warp) await(in *inst, parity bool) error {
 			}
 		}
 	}
-	return w.each(func(l int) error {
+	return w.flow.each(func(l int) error {
 		if done>>l&1 != 0 {
 			at[l].awaited = at[l].phase
 		}
@@ -130,9 +111,9 @@ func (w *warp) await(in *inst, parity bool) error {
 
 // timedOut reports whether this wait returns false early: at random, or every second time in Late mode.
 func (w *warp) timedOut() bool {
-	w.vain++
+	w.flow.vain++
 	if w.b.d.Late {
-		return w.vain%2 == 1
+		return w.flow.vain%2 == 1
 	}
 	return w.b.random != nil && w.b.random.IntN(4) == 0
 }
@@ -141,7 +122,7 @@ func (w *warp) timedOut() bool {
 func (w *warp) same(at []*mbarrier) bool {
 	var one *mbarrier
 	for l := range lanes {
-		if w.mask>>l&1 != 0 {
+		if w.flow.mask>>l&1 != 0 {
 			if one != nil && at[l] != one {
 				return false
 			}

@@ -221,10 +221,10 @@ func (w *warp) ask(in *inst, g gmma) error {
 // and that nobody writes it.
 func (w *warp) readMatrices(p *product) error {
 	read := func(at int) error {
-		if at+16 > len(w.b.shared) {
-			return fmt.Errorf("16 bytes of shared memory at %d; there are %d", at, len(w.b.shared))
+		if at+16 > len(w.b.shared.bytes) {
+			return fmt.Errorf("16 bytes of shared memory at %d; there are %d", at, len(w.b.shared.bytes))
 		}
-		if err := w.b.keepsOff(at, 16); err != nil {
+		if err := w.b.shared.keepsOff(at, 16); err != nil {
 			return err
 		}
 		s := w.b.shadow
@@ -232,7 +232,7 @@ func (w *warp) readMatrices(p *product) error {
 			return nil
 		}
 		now := access{clock: uint32(len(w.products.closed) + 1), who: int32(^(s.threads + w.id))}
-		return s.alone(w, everyone, w.b.base+at, 16, false, now, len(s.warps)+w.id)
+		return s.alone(w, everyone, w.b.shared.base+at, 16, false, now, len(s.warps)+w.id)
 	}
 	if !p.kind.registers {
 		first := w.number % groupWarps * 16
@@ -261,7 +261,7 @@ func (w *warp) waitProducts(n int) error {
 	all := w.b.products[group]
 	for _, p := range all[min(x.waited, before):before] {
 		if p.asked < groupWarps {
-			w.sleep(p)
+			w.flow.sleep(p)
 			return nil
 		}
 	}
@@ -273,7 +273,7 @@ func (w *warp) waitProducts(n int) error {
 	}
 	x.waited = max(x.waited, before)
 	if s := w.b.shadow; s != nil {
-		s.learn(w, w.mask, s.threads+w.id, uint32(done))
+		s.learn(w, w.flow.mask, s.threads+w.id, uint32(done))
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func (b *blockRun) multiply(p *product, warps []*warp) {
 	for k := range g.k {
 		for j := range g.n {
 			at := p.b.at(j, k)
-			right[k*g.n+j] = number(g.b, g.negB, load(b.shared[at:at+g.b.bytes]))
+			right[k*g.n+j] = number(g.b, g.negB, load(b.shared.bytes[at:at+g.b.bytes]))
 		}
 	}
 	if g.registers {
@@ -320,7 +320,7 @@ func (b *blockRun) multiply(p *product, warps []*warp) {
 		for i := range 64 {
 			for k := range g.k {
 				at := p.a.at(i, k)
-				a[i*g.k+k] = number(g.a, g.negA, load(b.shared[at:at+g.a.bytes]))
+				a[i*g.k+k] = number(g.a, g.negA, load(b.shared.bytes[at:at+g.a.bytes]))
 			}
 		}
 	}

@@ -18,8 +18,11 @@ type Layout struct {
 	From            Basis   // of a slice ([Layout.Slice]): the position of its first element; else nil
 }
 
-// LaneBits is how many bits the number of a lane has.
-const LaneBits = 5
+// Threads are those of a block: so many lanes of each warp, and so many warps, powers of two.
+type Threads struct{ Lanes, Warps int }
+
+// log is how many bits numbers below n have, which is a power of two.
+func log(n int) int { return bits.Len(uint(n)) - 1 }
 
 // At is the element that a register of a thread has.
 func (l *Layout) At(reg, lane, warp int) []int {
@@ -121,22 +124,22 @@ func isZero(b Basis) bool { return !slices.ContainsFunc(b, func(x int) bool { re
 // Blocked is a layout for a tile of which dimension fast is contiguous in memory: a
 // thread has vec neighbours along it, and threads go on along it, then along the others, the last
 // first. What is left is in further registers, the smallest distance first.
-func Blocked(sizes []int, fast, vec, warps int) *Layout {
-	return blocked(sizes, fast, vec, warps, false, nil)
+func Blocked(sizes []int, fast, vec int, t Threads) *Layout {
+	return blocked(sizes, fast, vec, t, false, nil)
 }
 
 // BlockedBut is as Blocked, but that the given bits are of registers, the last ones.
-func BlockedBut(sizes []int, fast, vec, warps int, last []Basis) *Layout {
-	return blocked(sizes, fast, vec, warps, false, last)
+func BlockedBut(sizes []int, fast, vec int, t Threads, last []Basis) *Layout {
+	return blocked(sizes, fast, vec, t, false, last)
 }
 
 // Rows is as Blocked, but that warps go on along the other dimensions: each has all that is along fast of
 // what it has, so that a sum along it stays within a warp.
-func Rows(sizes []int, fast, vec, warps int) *Layout {
-	return blocked(sizes, fast, vec, warps, true, nil)
+func Rows(sizes []int, fast, vec int, t Threads) *Layout {
+	return blocked(sizes, fast, vec, t, true, nil)
 }
 
-func blocked(sizes []int, fast, vec, warps int, apart bool, last []Basis) *Layout {
+func blocked(sizes []int, fast, vec int, t Threads, apart bool, last []Basis) *Layout {
 	l := &Layout{Sizes: sizes}
 	done := make([]int, len(sizes)) // size that has places, by dimension
 	for i := range done {
@@ -169,10 +172,10 @@ func blocked(sizes []int, fast, vec, warps int, apart bool, last []Basis) *Layou
 	for n := 1; len(sizes) > 0 && n < vec && done[fast] < sizes[fast]; n *= 2 {
 		l.Reg = append(l.Reg, next())
 	}
-	for range LaneBits {
+	for range log(t.Lanes) {
 		l.Lane = append(l.Lane, next())
 	}
-	for range bits.Len(uint(warps)) - 1 {
+	for range log(t.Warps) {
 		if apart {
 			l.Warp = append(l.Warp, of(order[1:]))
 		} else {

@@ -37,7 +37,7 @@ func TestComplete(t *testing.T) {
 		for fast := range max(1, len(sizes)) {
 			for _, vec := range []int{1, 4, 8} {
 				for _, warps := range []int{1, 4, 8} {
-					l := Blocked(sizes, fast, vec, warps)
+					l := Blocked(sizes, fast, vec, Threads{32, warps})
 					places(t, l)
 					for i := range sizes {
 						keep := make([]bool, len(sizes))
@@ -50,7 +50,7 @@ func TestComplete(t *testing.T) {
 			}
 		}
 	}
-	places(t, BlockedBut([]int{128, 64}, 1, 8, 8, []Basis{{0, 16}, {64, 0}}))
+	places(t, BlockedBut([]int{128, 64}, 1, 8, Threads{32, 8}, []Basis{{0, 16}, {64, 0}}))
 	for _, c := range [][3]int{{64, 8, 4}, {128, 64, 4}, {128, 256, 8}, {64, 64, 8}, {256, 32, 8}, {64, 256, 16}} {
 		l := Groups(c[0], c[1], c[2])
 		places(t, l)
@@ -84,7 +84,7 @@ func TestSums(t *testing.T) {
 // TestBlocked: neighbours in memory are in the registers of a lane, and lanes next to each
 // other go on there.
 func TestBlocked(t *testing.T) {
-	l := Blocked([]int{8, 256}, 1, 4, 4)
+	l := Blocked([]int{8, 256}, 1, 4, Threads{32, 4})
 	for lane := range 32 {
 		for r := range 4 {
 			if at := l.At(r, lane, 0); at[0] != 0 || at[1] != 4*lane+r {
@@ -96,7 +96,7 @@ func TestBlocked(t *testing.T) {
 
 func TestOuter(t *testing.T) {
 	for _, c := range [][3]int{{128, 128, 8}, {64, 64, 8}, {64, 64, 4}, {1, 256, 8}, {16, 4, 1}, {4, 128, 2}, {2, 2, 8}, {128, 16, 4}} {
-		l := Outer(c[0], c[1], c[2])
+		l := Outer(c[0], c[1], Threads{32, c[2]})
 		places(t, l)
 		if c[0]*c[1] == 64*32*c[2] || c[0] == 64 && c[2] == 8 {
 			along := map[int]bool{}
@@ -193,7 +193,7 @@ func TestSpans(t *testing.T) {
 
 // TestSlice: slices have each element of the layout once, where it was.
 func TestSlice(t *testing.T) {
-	l, o := Sums(128, 64, 2, 2), Blocked([]int{128, 64}, 1, 8, 4)
+	l, o := Sums(128, 64, 2, 2), Blocked([]int{128, 64}, 1, 8, Threads{32, 4})
 	fixed := l.Common(o, 3)
 	if len(fixed) < 2 {
 		t.Fatalf("%v are bits of registers of both", fixed)

@@ -1,11 +1,9 @@
 package layout
 
-import "math/bits"
-
 // Outer is the layout of the sums of an m×n tile that threads multiply on their own: each has a
 // square as far as possible, in pieces of 4 × 4, for which it reads 4 neighbours of a row and
 // of a column. 8 lanes go on along the columns and 4 along the rows, then pieces, then warps.
-func Outer(m, n, warps int) *Layout {
+func Outer(m, n int, t Threads) *Layout {
 	l := &Layout{Sizes: []int{m, n}}
 	done := [2]int{1, 1}
 	add := func(to *[]Basis, d int) {
@@ -21,23 +19,22 @@ func Outer(m, n, warps int) *Layout {
 	}
 	const rows, cols = 0, 1
 	for _, d := range []int{cols, rows} {
-		for i := 1; i < 4 && done[d] < l.Sizes[d] && enough(l, done, warps); i *= 2 {
+		for i := 1; i < 4 && done[d] < l.Sizes[d] && enough(l, done, t); i *= 2 {
 			add(&l.Reg, d)
 		}
 	}
-	for i := range LaneBits {
+	for i := range log(t.Lanes) {
 		if i < 3 {
 			add(&l.Lane, cols)
 		} else {
 			add(&l.Lane, rows)
 		}
 	}
-	warpBits := bits.Len(uint(warps)) - 1
 	// How often the dimensions are still halved by warps, the longer one first, and what
 	// pieces of a thread remain between.
 	left := [2]int{m / done[rows], n / done[cols]}
 	var order []int
-	for range warpBits {
+	for range log(t.Warps) {
 		d := rows
 		if left[cols] > left[rows] {
 			d = cols
@@ -57,8 +54,8 @@ func Outer(m, n, warps int) *Layout {
 }
 
 // enough reports whether each thread has more than one element of what has no place yet.
-func enough(l *Layout, done [2]int, warps int) bool {
-	return l.Sizes[0]/done[0]*(l.Sizes[1]/done[1]) > 32*warps
+func enough(l *Layout, done [2]int, t Threads) bool {
+	return l.Sizes[0]/done[0]*(l.Sizes[1]/done[1]) > t.Lanes*t.Warps
 }
 
 // Arrange is how warps share an m×n tile of matrix instructions: halves of the longer

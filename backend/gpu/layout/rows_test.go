@@ -5,7 +5,7 @@ import "testing"
 // TestRows: every element has a place, and a warp has all of a row.
 func TestRows(t *testing.T) {
 	for _, c := range []struct{ rows, cols, warps int }{{8, 1024, 8}, {8, 128, 4}, {64, 128, 8}, {4, 256, 4}} {
-		l := Rows([]int{c.rows, c.cols}, 1, 4, c.warps)
+		l := Rows([]int{c.rows, c.cols}, 1, 4, Threads{32, c.warps})
 		of := map[[2]int]int{} // warp of each element
 		for w := range c.warps {
 			for lane := range 32 {

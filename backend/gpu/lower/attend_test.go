@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
@@ -54,7 +56,7 @@ func foldAs(t *testing.T, f *ir.Func, args []*tensor.Tensor, r *rand.Rand, s sch
 	if s.Warps > 0 {
 		warps = int(s.Warps)
 	}
-	joined, err := Join("k", len(f.Args)+len(f.Results), sections, warps)
+	joined, err := Join(nvptx.Machine{}, "k", len(f.Args)+len(f.Results), sections, warps)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, ir.PrintFunc(f))
 	}
@@ -165,7 +167,7 @@ func TestNearExponentials(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, p := range parts {
-				all, err := Kernels(p.Program, 4)
+				all, err := Kernels(nvptx.Machine{}, p.Program, 4)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -184,7 +186,7 @@ func TestNearExponentials(t *testing.T) {
 }
 
 // countGroups looks for matrix instructions of warpgroups, of which some have an operand in registers, and for copies of tiles.
-func countGroups(t *testing.T, k Kernel, s schedule.Schedule) {
+func countGroups(t *testing.T, k Kernel[*ptx.Entry], s schedule.Schedule) {
 	t.Helper()
 	groups, registers, tiles := 0, 0, 0
 	for _, x := range k.Entry.Body {
@@ -198,7 +200,7 @@ func countGroups(t *testing.T, k Kernel, s schedule.Schedule) {
 			tiles++
 		}
 	}
-	fills := s.Rows >= groupRows*s.Warps/groupWarps // each warpgroup has all weights of its rows
+	fills := s.Rows >= assign.GroupRows*s.Warps/assign.GroupWarps // each warpgroup has all weights of its rows
 	if groups == 0 || fills && registers == 0 || tiles == 0 {
 		t.Errorf("%s: %d products of warpgroups, %d with an operand in registers, and %d copies of tiles", s, groups, registers, tiles)
 	}

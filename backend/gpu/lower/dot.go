@@ -1,147 +1,152 @@
 package lower
 
 import (
-	"ptc/backend/gpu/layout"
+	"slices"
+
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
-	"ptc/backend/tile/schedule"
 )
 
-// product is a dot: how its sums lie, and what multiplies.
-type product struct {
-	o     *tile.Op
-	dims  []*tile.Range // of the sums
-	at    *layout.Layout
-	over  []*tile.Range // what is summed, but for positions
-	steps int           // of a matrix instruction: then left is rows × over, right cols × over; 0: multiply-adds
-	free  [2]int        // the dimension of the sums that an operand has; -1 for several or none
-	as    int64         // the steps of the schedule's instruction
-	group bool          // matrix instructions are those of four warps, which read shared memory
-}
-
-func (l *lowering) product(o *tile.Op) product {
-	x := product{o: o, dims: o.Result().Type.Dims, free: [2]int{-1, -1}, as: l.p.Schedule.Dot.K}
-	for _, r := range o.Over {
-		if r.Size > 1 {
-			x.over = append(x.over, r)
-		}
-	}
-	plain := true // rows of one operand, columns of the other
-	for d, r := range x.dims {
-		side := 0
-		if !o.Args[0].Type.Has(r) {
-			side = 1
-		}
-		plain = plain && x.free[side] < 0 && !o.Args[1-side].Type.Has(r)
-		x.free[side] = d
-	}
-	if !plain {
-		x.at = l.natural(x.dims)
-		return x
-	}
-	m, n := 1, 1
-	if x.free[0] >= 0 {
-		m = l.size(x.dims[x.free[0]])
-	}
-	if x.free[1] >= 0 {
-		n = l.size(x.dims[x.free[1]])
-	}
-	if x.group = l.grouped(x, m, n); x.group {
-		x.steps = x.depth()
-		x.at = layout.Groups(m, n, l.warps)
-	} else if x.steps = l.matrices(x, m, n); x.steps > 0 {
-		rows, cols := layout.Arrange(m, n, l.warps)
-		if l.folds { // what rows have in common stays in a warp
-			rows = min(l.warps, max(1, m/16))
-			cols = l.warps / rows
-		}
-		x.at = layout.Sums(m, n, rows, cols)
-	} else {
-		x.at = layout.Outer(m, n, l.warps)
-	}
-	x.at = x.at.Project([]bool{x.free[0] >= 0, x.free[1] >= 0})
-	if x.free[0] == 1 {
-		x.at = x.at.Permute([]int{1, 0})
-	}
-	return x
-}
-
-// matrices is how many steps of the contracted range a matrix instruction takes, if the schedule wants
-// it and the tiles are as large as one; or 0. Numbers of 16 bits have one of 16 steps, those of 8
-// one of 32 or that of bf16, f32 one of 8, which rounds them: only a schedule that says so has it.
-func (l *lowering) matrices(x product, m, n int) int {
-	d := l.p.Schedule.Dot
-	steps := x.depth()
-	if x.single() {
-		steps = 8
-	}
-	wanted := d.K == int64(steps) || d.K == 0 && !x.single()
-	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || !wanted || x.o.Args[0].Type.DType.Size() > 4 ||
-		m < 16 || n < 8 || len(x.over) != 1 || l.size(x.over[0]) < steps {
-		return 0
-	}
-	return steps
-}
-
-// memory is how operand i lies in shared memory: contiguous as where it comes from, and such that
-// those who read it together meet no bank twice.
-func (l *lowering) memory(x product, i int) *layout.Memory {
-	v := x.o.Args[i]
-	if m := l.rows(x, i); m != nil {
-		return m
-	}
-	fast := l.fast(x, i)
-	m := layout.Dense(l.sizes(v.Type.Dims), fast)
-	group := x.at.Lane[:3]
-	if x.steps > 0 {
-		p := placed{dims: v.Type.Dims, in: m}
-		if group = x.fragments(i, p).Lane; !x.transposed(i, p) || !x.single() {
-			group = group[:3] // rows of 16 bytes
-		}
-	} else {
-		group = append([]layout.Basis(nil), group...)
-		for j, b := range group {
-			group[j] = project(b, x.dims, v.Type.Dims)
-		}
-	}
-	m.Swizzle(vec(l.operandElem(v)), group)
-	return m
-}
-
-// mostSums is how many sums of a product a thread may have. It has 255 registers; what is more is
-// in memory, and a mistake if it is much more.
-const mostSums = 512
+func init() { effects[tile.Dot] = (*task).dot }
 
 // dot multiplies two tiles in shared memory, on top of sums that threads have in registers.
-func (l *lowering) dot(o *tile.Op) {
-	x := l.product(o)
-	if n := x.at.Regs(); n > mostSums {
-		l.fail("found a product with %d sums for each thread; expected %d at most, so blocks of fewer rows and columns, or more warps", n, mostSums)
+func (t *task) dot(o *tile.Op) {
+	x := t.phase.Product(o)
+	if x.Group {
+		t.know(o.Result(), x.At, t.dotGroups(x))
 		return
 	}
-	if x.group {
-		l.hold(o.Result(), x.at, l.dotGroups(x))
-		return
-	}
-	left, right := l.share(o.Args[0], l.memory(x, 0)), l.share(o.Args[1], l.memory(x, 1))
-	acc := l.sums(x)
-	if x.steps > 0 {
-		acc = l.multiplyMatrices(x, left, right, acc)
+	left, right := t.share(o.Args[0], x.In[0]), t.share(o.Args[1], x.In[1])
+	acc := t.sums(x)
+	if x.Steps > 0 {
+		m := matrices{t.code, x, [2]kernel.Elem{t.phase.Elem(o.Args[0]), t.phase.Elem(o.Args[1])}}
+		acc = m.multiply(left, right, acc)
 	} else {
-		acc = l.multiply(x, x.over, l.reach(left, x.dims, x.at), l.reach(right, x.dims, x.at), left, right, acc)
+		f := additions{t.code, t.sizes, left, right}
+		acc = f.multiply(x.Over, t.reach(left, x.Dims, x.At), t.reach(right, x.Dims, x.At), acc)
 	}
-	l.hold(o.Result(), x.at, acc)
+	t.know(o.Result(), x.At, acc)
 }
 
 // sums are what the product is added to.
-func (l *lowering) sums(x product) []*thread.Value {
-	if len(x.o.Args) == 3 {
-		return l.value(x.o.Args[2], x.at)
+func (s *values) sums(x *assign.Product) []*thread.Value {
+	if len(x.Op.Args) == 3 {
+		return s.value(x.Op.Args[2], x.At)
 	}
-	acc := make([]*thread.Value, x.at.Regs())
+	acc := make([]*thread.Value, x.At.Regs())
 	for r := range acc {
-		acc[r] = l.b.Const(kernel.Scalar(kernel.F32), 0)
+		acc[r] = s.Const(kernel.Scalar(kernel.F32), 0)
 	}
 	return acc
+}
+
+// dotGroups multiplies x by matrix instructions of warpgroups. In a loop of nothing but products it does not wait
+// for them, and the registers of the sums stay what they are.
+func (t *task) dotGroups(x *assign.Product) []*thread.Value {
+	o := x.Op
+	g := groups{code: t.code, x: x, elems: [2]kernel.Elem{t.phase.Elem(o.Args[0]), t.phase.Elem(o.Args[1])}, over: t.phase.Size(x.Over[0])}
+	if _, shared := t.placed[o.Args[0]]; x.Weights != nil && t.flight == nil && !shared {
+		g.regs = g.pack(t.complete(o.Args[0], x.Weights, 0))
+	} else {
+		g.left = t.share(o.Args[0], x.In[0])
+	}
+	g.right = t.share(o.Args[1], x.In[1])
+	acc := t.sums(x)
+	if t.flight != nil && (slices.Contains(t.flight.Op.Loop.Carry, o.Args[2]) || o.Args[2].Def != nil && o.Args[2].Def.Kind == tile.Dot) {
+		g.multiply(acc)
+		return acc
+	}
+	acc = t.Sums(acc)
+	t.FenceProducts()
+	g.multiply(acc)
+	if t.flight == nil {
+		t.CommitProducts()
+		t.AwaitProducts(0)
+	}
+	return acc
+}
+
+// groups multiplies tiles of 16 or 8 bits by matrix instructions of warpgroups.
+type groups struct {
+	code
+	x           *assign.Product
+	elems       [2]kernel.Elem
+	over        int             // size of the contracted range
+	regs        []*thread.Value // the left operand, packed, or nil where it is in shared memory
+	left, right placed
+}
+
+// pack is the registers of a left operand that threads have as the instruction takes it, in pairs.
+func (g *groups) pack(y []*thread.Value) []*thread.Value {
+	out := make([]*thread.Value, len(y)/2)
+	for i := range out {
+		out[i] = g.Pack(g.elems[0], y[2*i], y[2*i+1])
+	}
+	return g.Sums(out)
+}
+
+// multiply starts the products, on top of registers that it changes: of so many
+// rows and columns as an instruction has the steps of the contracted range, one after the other.
+func (g *groups) multiply(acc []*thread.Value) {
+	x := g.x
+	var rows *matrix
+	if g.regs == nil {
+		rows = g.matrix(0, g.left)
+	}
+	cols := g.matrix(1, g.right)
+	count := 8 // columns of a warpgroup
+	for _, b := range x.At.Reg {
+		if n := b[x.Free[1]]; n > 0 {
+			count = max(count, 2*n)
+		}
+	}
+	piece := min(count, assign.GroupCols)
+	for k := 0; k < g.over; k += x.Steps {
+		for r := 0; r < len(acc); r += piece / 2 {
+			m, n := x.At.Offset(r, x.Free[0]), x.At.Offset(r, x.Free[1])
+			if g.regs == nil {
+				g.MultiplyGroup(g.elems[0], g.elems[1], nil, rows.at(m, k), cols.at(n, k), acc[r:r+piece/2])
+				continue
+			}
+			first := (m/assign.GroupRows*g.over + k) / 4 // of the packed registers: 16 rows by as many steps are 4
+			g.MultiplyGroup(g.elems[0], g.elems[1], g.regs[first:first+4], thread.Matrix{}, cols.at(n, k), acc[r:r+piece/2])
+		}
+	}
+}
+
+// matrix is an operand of a product for a warpgroup, at a position of its own tile.
+type matrix struct {
+	p       placed
+	free, k int
+	from    thread.Shared // what the warpgroup reads first
+}
+
+// matrix is operand i, which is in p.
+func (g *groups) matrix(i int, p placed) *matrix {
+	m := &matrix{p: p, from: p.mem}
+	m.free, m.k = g.x.Axes(i)
+	var bases []int
+	for _, b := range g.x.At.Warp[2:] {
+		bases = append(bases, p.of(g.x.Dims, b))
+	}
+	if more := g.linear(g.LShr(g.Special(thread.Warp), g.i32(2)), bases); more != nil {
+		m.from = g.Within(p.mem, more)
+	}
+	return m
+}
+
+// at is the part from row or column n, and step k, on.
+func (m *matrix) at(n, k int) thread.Matrix {
+	at := make([]int, 2)
+	at[m.free], at[m.k] = n, k
+	in := m.p.in
+	e := m.p.mem.Elem.Bytes()
+	rows := in.Bits[m.free][0] == 1
+	out := thread.Matrix{At: m.from.Plus(int64(in.Of(at))), Span: in.Span, Rows: rows, Stride: 8 * in.Span}
+	if rows {
+		out.Lead = in.Span * in.Elems * e / (in.Sizes[m.free] * e) // a span of each step
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/tile"
 	"ptc/backend/tile/tiletest"
 	"ptc/ir"
@@ -104,7 +105,7 @@ func TestFolded(t *testing.T) {
 			t.Fatal(err)
 		}
 		warps := 1 << r.Intn(4)
-		kernels, err := Kernels(p, warps)
+		kernels, err := Kernels(nvptx.Machine{}, p, warps)
 		if err != nil {
 			t.Fatal(err)
 		}

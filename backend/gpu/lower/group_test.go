@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
@@ -152,11 +153,11 @@ func TestFoldFences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joined, err := Join("k", len(f.Args)+len(f.Results), []Section{{Program: parts[0].Program, Args: parts[0].Args}}, 4)
+	joined, err := Join(nvptx.Machine{}, "k", len(f.Args)+len(f.Results), []Section{{Program: parts[0].Program, Args: parts[0].Args}}, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &launch{f: f, k: k, kernels: []Kernel{joined}, args: args, want: want}
+	x := &launch{f: f, k: k, kernels: []Kernel[*ptx.Entry]{joined}, args: args, want: want}
 	e := joined.Entry
 	fails := func(body []ptx.Stmt) bool {
 		cut := *e

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
@@ -59,7 +60,7 @@ func check(t *testing.T, k *fusion.Kernel, seed int64) {
 			t.Fatal(err)
 		}
 		warps := 1 << r.Intn(4)
-		kernels, err := Kernels(p, warps)
+		kernels, err := Kernels(nvptx.Machine{}, p, warps)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, p)
 		}

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"ptc/backend/gpu/assign"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/nest"
 	"ptc/ir"
 )
 
 // withMaps is the arguments of a kernel with its tensor maps.
-func withMaps(words []emu.Arg, maps []Map) ([]emu.Arg, error) {
+func withMaps(words []emu.Arg, maps []assign.Map) ([]emu.Arg, error) {
 	out := slices.Clone(words)
 	for _, m := range maps {
 		x := emu.TensorMap{Type: map[ir.DType]emu.TensorType{ir.BF16: emu.BFloat16, ir.F16: emu.Float16, ir.F8E4M3: emu.Uint8, ir.F8E5M2: emu.Uint8}[m.DType], Rank: len(m.Sizes),

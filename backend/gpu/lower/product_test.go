@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
@@ -26,7 +27,7 @@ type problem struct {
 	left, right    string // axes: "mk", "km", "kn", "nk"
 	dtype, out     string
 	other          string // dtype of the right operand; empty: as the left one's
-	has            []Feature
+	machine        nvptx.Machine
 	before, after  bool   // a prologue that scales rows and casts; an epilogue with a bias and a residual
 	cut            string // as text; empty: that of nest.Threads
 	warps          int    // 0: those of the cut
@@ -126,7 +127,7 @@ func dtypeSize(name string) int {
 type launch struct {
 	f       *ir.Func
 	k       *fusion.Kernel
-	kernels []Kernel
+	kernels []Kernel[*ptx.Entry]
 	args    []*tensor.Tensor
 	want    []*tensor.Tensor
 	options emu.Options
@@ -178,7 +179,7 @@ func (p problem) launchOnly(t *testing.T) *launch {
 	}
 	x := &launch{f: f, k: k, options: p.options}
 	x.options.Check, x.options.Steps = true, 1<<22
-	if x.kernels, err = Kernels(program, warps, p.has...); err != nil {
+	if x.kernels, err = Kernels(p.machine, program, warps); err != nil {
 		t.Fatalf("%v\n%s", err, program)
 	}
 	return x
@@ -466,7 +467,7 @@ func TestTooManySums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Kernels(program, 8); err == nil || !strings.Contains(err.Error(), "1024 sums") {
+	if _, err := Kernels(nvptx.Machine{}, program, 8); err == nil || !strings.Contains(err.Error(), "1024 sums") {
 		t.Errorf("%v", err)
 	}
 }

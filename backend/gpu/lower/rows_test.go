@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/nest"
 	"ptc/ir"
 	"ptc/ir/fusion"
 )
 
-// TestRowsOfWarps: threads need not wait for each other where a warp holds a row.
-func TestRowsOfWarps(t *testing.T) {
-	m, errs := ir.Parse("rows.ptir", []byte(`ptir 1 fused "rows"
+// rows are statistics of rows, and what is made of them.
+const rows = `ptir 1 fused "rows"
 func @row_0 class=kernel kind=row
   arg %0 : bf16[batch=3, seq=16, embed=768] in
   %1 : f32[batch=3, seq=16, embed=768] = cast %0 to=f32
@@ -24,7 +24,11 @@ func @row_0 class=kernel kind=row
   result %7 out
   result %5 out
 end
-`))
+`
+
+// TestRowsOfWarps: threads need not wait for each other where a warp holds a row.
+func TestRowsOfWarps(t *testing.T) {
+	m, errs := ir.Parse("rows.ptir", []byte(rows))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -38,7 +42,7 @@ end
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernels, err := Kernels(p, int(s.Warps))
+	kernels, err := Kernels(nvptx.Machine{}, p, int(s.Warps))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ptc/backend/gpu/emu"
+	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
 	"ptc/backend/nest"
 	"ptc/ir"
@@ -259,7 +260,7 @@ end
 		if x.want, err = eval.Func(m, f, x.args, eval.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if x.kernels, err = Kernels(p, int(s.Warps)); err != nil {
+		if x.kernels, err = Kernels(nvptx.Machine{}, p, int(s.Warps)); err != nil {
 			t.Fatal(err)
 		}
 		if c := x.kernels[0].Entry.Cluster; c < 2 || int64(c) != s.Cluster {

@@ -12,7 +12,7 @@
 ["fn" "let" "return" "for" "in" "if" "else" "like"] @keyword
 ["and" "or" "not"] @keyword.operator
 ["import" "as" "config" "module" "model" "optimizer" "train" "layout" "names" "skip" "concat" "param" "state" "decay" "no_decay" "when" "lora" "metrics" "stop"] @keyword
-["mesh" "shard" "replicate" "pipeline" "zero" "recompute" "precision" "offload" "forbid" "device" "overlap" "over" "of" "between" "to" "on"] @keyword
+["mesh" "shard" "replicate" "pipeline" "zero" "recompute" "precision" "offload" "forbid" "device" "overlap" "of" "over" "between" "to" "on"] @keyword
 ["+" "-" "*" "/" "%" "**" "==" "!=" "<" "<=" ">" ">=" "=" "~" "->" ".."] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
 ["," "." ":"] @punctuation.delimiter

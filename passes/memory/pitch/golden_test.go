@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"ptc/ir"
+	"ptc/ir/targetinfo"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
 )
 
 // wide wants rows of multiples of 16 bytes, and 128 where that is little.
 func wide(c *pass.Context, m *ir.Module) error {
-	c.Target.Rows = pass.Rows{Least: 16, Best: 128}
+	c.Target.Rows = targetinfo.Rows{Least: 16, Best: 128}
 	return Run(c, m)
 }
 
@@ -40,7 +41,7 @@ func TestNone(t *testing.T) {
 
 // TestPadding: by how much.
 func TestPadding(t *testing.T) {
-	p := &padder{rows: pass.Rows{Least: 16, Best: 128}}
+	p := &padder{rows: targetinfo.Rows{Least: 16, Best: 128}}
 	for _, c := range []struct {
 		d         ir.DType
 		row, want int

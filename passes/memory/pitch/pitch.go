@@ -7,6 +7,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/ir/targetinfo"
 	"ptc/passes/pass"
 )
 
@@ -39,7 +40,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 }
 
 type padder struct {
-	rows    pass.Rows
+	rows    targetinfo.Rows
 	m       *ir.Module
 	kernels map[*ir.Func]*fusion.Kernel
 	refused map[*ir.Value]bool // that a kernel cannot have padded

@@ -19,12 +19,12 @@ type room struct {
 
 // slot is one operation under way.
 type slot struct {
-	seq    uint64        // 0: free
-	posted []*collective // by coordinate in the operation's group
-	count  int           // of posted
-	left   int           // members that have seen it complete
-	queue  []*collective // of a later operation, which found the slot in use
-	first  *collective
+	seq    uint64      // 0: free
+	posted []*exchange // by coordinate in the operation's group
+	count  int         // of posted
+	left   int         // members that have seen it complete
+	queue  []*exchange // of a later operation, which found the slot in use
+	first  *exchange
 
 	// Written before ready is set; units are taken after.
 	units int64
@@ -37,16 +37,16 @@ func newRoom(members []int, outstanding int) *room {
 	n := len(members)
 	r := &room{members: members, slots: make([]slot, outstanding), next: make([]uint64, n), open: make([]int, n)}
 	for i := range r.slots {
-		r.slots[i].posted = make([]*collective, n)
-		r.slots[i].queue = make([]*collective, 0, n)
+		r.slots[i].posted = make([]*exchange, n)
+		r.slots[i].queue = make([]*exchange, 0, n)
 	}
 	return r
 }
 
 func (s *slot) complete() bool { return s.ready.Load() && s.done.Load() == s.units }
 
-// collective is a prepared operation of one member.
-type collective struct {
+// exchange is a prepared operation of one member.
+type exchange struct {
 	waiter
 	room    *room
 	member  int // in room.members
@@ -59,7 +59,7 @@ type collective struct {
 	done    bool
 }
 
-func (c *collective) Run() error {
+func (c *exchange) Run() error {
 	if err := c.Start(); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *collective) Run() error {
 }
 
 // Start posts the member's buffers.
-func (c *collective) Start() error {
+func (c *exchange) Start() error {
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *collective) Start() error {
 	c.done, c.posted, c.queued = false, false, false
 	tooMany := r.open[c.member] > len(r.slots)
 	c.slot = &r.slots[seq%uint64(len(r.slots))]
-	var other *collective
+	var other *exchange
 	if !tooMany {
 		other = r.post(c)
 	}
@@ -98,7 +98,7 @@ func (c *collective) Start() error {
 
 // post enters a call in its slot, or in the queue of a slot in use. It returns a
 // member's call that differs. The room is locked.
-func (r *room) post(c *collective) (differs *collective) {
+func (r *room) post(c *exchange) (differs *exchange) {
 	s, seq := c.slot, c.seq.Load()
 	if s.seq != 0 && s.seq != seq {
 		if !c.queued {
@@ -123,7 +123,7 @@ func (r *room) post(c *collective) (differs *collective) {
 }
 
 // wakeOthers lets the members that wait see a change of the slot.
-func (s *slot) wakeOthers(me *collective) {
+func (s *slot) wakeOthers(me *exchange) {
 	for _, c := range s.posted {
 		if c != me {
 			c.notify()
@@ -131,10 +131,10 @@ func (s *slot) wakeOthers(me *collective) {
 	}
 }
 
-func (c *collective) Wait() error { return c.wait(c) }
+func (c *exchange) Wait() error { return c.wait(c) }
 
 // progress takes units of work and leaves once all are done.
-func (c *collective) progress() (bool, error) {
+func (c *exchange) progress() (bool, error) {
 	if c.done {
 		return true, nil
 	}
@@ -165,7 +165,7 @@ func (c *collective) progress() (bool, error) {
 }
 
 // retry posts a queued call once its slot is free.
-func (c *collective) retry() (bool, error) {
+func (c *exchange) retry() (bool, error) {
 	r := c.room
 	r.mu.Lock()
 	if s := c.slot; s.seq == 0 || s.seq == c.seq.Load() {
@@ -187,7 +187,7 @@ func (c *collective) retry() (bool, error) {
 }
 
 // leave frees the slot after the last member.
-func (c *collective) leave() {
+func (c *exchange) leave() {
 	r, s := c.room, c.slot
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +210,7 @@ func (c *collective) leave() {
 
 // missing are the ranks that have not posted, or, where the slot is still in use
 // by an earlier operation or all have posted, that have not left it.
-func (c *collective) missing() []int {
+func (c *exchange) missing() []int {
 	r, s := c.room, c.slot
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/internal/vec"
 )
@@ -23,7 +24,7 @@ func newWorks(tensors []comm.Host) works {
 }
 
 // run does unit u of all.
-func (ws *works) run(members []*collective, u int64) {
+func (ws *works) run(members []*exchange, u int64) {
 	for i := range ws.of {
 		w := &ws.of[i]
 		if u < w.units {
@@ -58,15 +59,15 @@ const (
 
 func newWork(op *comm.Op) work {
 	w := work{op: op, members: op.Group.Size(), bytes: op.Elems() * op.DType.Size()}
-	if op.Kind == comm.Barrier || w.bytes == 0 {
+	if op.Kind == collective.Barrier || w.bytes == 0 {
 		return w
 	}
 	w.blocks = int64((w.bytes + blockBytes - 1) / blockBytes)
 	n := int64(w.members)
 	switch op.Kind {
-	case comm.AllReduce:
+	case collective.AllReduce:
 		w.tasks = w.blocks
-	case comm.ReduceScatter, comm.Permute, comm.Broadcast:
+	case collective.ReduceScatter, collective.Permute, collective.Broadcast:
 		w.tasks = w.blocks * n
 	default:
 		w.tasks = w.blocks * n * n
@@ -78,36 +79,36 @@ func newWork(op *comm.Op) work {
 }
 
 // run does unit u on the buffers of the members, by coordinate.
-func (w *work) run(members []*collective, u int64) {
+func (w *work) run(members []*exchange, u int64) {
 	for t := u * w.batch; t < min((u+1)*w.batch, w.tasks); t++ {
 		lo := int(t%w.blocks) * blockBytes
 		hi := min(lo+blockBytes, w.bytes)
 		i := int(t / w.blocks)
 		n := w.members
 		switch w.op.Kind {
-		case comm.AllReduce:
+		case collective.AllReduce:
 			w.allReduce(members, lo, hi)
-		case comm.ReduceScatter:
+		case collective.ReduceScatter:
 			w.reduceScatter(members, i, lo, hi)
-		case comm.AllGather:
+		case collective.AllGather:
 			w.allGather(members, i/n, i%n, lo, hi)
-		case comm.AllToAll:
+		case collective.AllToAll:
 			w.allToAll(members, i/n, i%n, lo, hi)
-		case comm.Permute:
+		case collective.Permute:
 			dst := members[i].dst(w)[lo:hi]
 			if from := w.op.From[i]; from < 0 {
 				clear(dst)
 			} else {
 				copy(dst, members[from].src(w)[lo:hi])
 			}
-		case comm.Broadcast:
+		case collective.Broadcast:
 			copyUnlessSame(members[i].dst(w)[lo:hi], members[w.op.Root].src(w)[lo:hi])
 		}
 	}
 }
 
 // allReduce needs no second phase: whoever reduces a range stores it everywhere.
-func (w *work) allReduce(members []*collective, lo, hi int) {
+func (w *work) allReduce(members []*exchange, lo, hi int) {
 	for ; lo < hi; lo += chunkBytes {
 		end := min(lo+chunkBytes, hi)
 		for k, m := range members {
@@ -122,7 +123,7 @@ func (w *work) allReduce(members []*collective, lo, hi int) {
 }
 
 // reduceScatter reduces the range [lo, hi) of member j's result.
-func (w *work) reduceScatter(members []*collective, j, lo, hi int) {
+func (w *work) reduceScatter(members []*exchange, j, lo, hi int) {
 	dst := members[j].dst(w)
 	for lo < hi {
 		for k, m := range members {
@@ -134,7 +135,7 @@ func (w *work) reduceScatter(members []*collective, j, lo, hi int) {
 	}
 }
 
-func (w *work) allGather(members []*collective, j, r, lo, hi int) {
+func (w *work) allGather(members []*exchange, j, r, lo, hi int) {
 	dst, src := w.slice(members[j].dst(w), r), members[r].src(w)
 	if c, ok := dst.Contiguous(); ok {
 		copyUnlessSame(c[lo:hi], src[lo:hi])
@@ -143,7 +144,7 @@ func (w *work) allGather(members []*collective, j, r, lo, hi int) {
 	vec.Copy(dst, vec.Part{Buf: src, Outer: 1, Parts: 1, Inner: w.bytes}, lo, hi)
 }
 
-func (w *work) allToAll(members []*collective, j, r, lo, hi int) {
+func (w *work) allToAll(members []*exchange, j, r, lo, hi int) {
 	size := w.op.DType.Size()
 	dst := vec.Part{Buf: members[j].dst(w), Outer: w.op.DstOuter, Parts: w.members, Inner: w.op.DstInner * size, Index: r}
 	vec.Copy(dst, w.slice(members[r].src(w), j), lo, hi)
@@ -162,5 +163,5 @@ func copyUnlessSame(dst, src []byte) {
 }
 
 // src and dst are a member's buffers of the tensor that w is about.
-func (c *collective) src(w *work) []byte { return c.tensors[w.tensor].Src }
-func (c *collective) dst(w *work) []byte { return c.tensors[w.tensor].Dst }
+func (c *exchange) src(w *work) []byte { return c.tensors[w.tensor].Src }
+func (c *exchange) dst(w *work) []byte { return c.tensors[w.tensor].Dst }

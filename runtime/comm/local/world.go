@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ptc/internal/collective"
 	"ptc/internal/processors"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -124,16 +125,16 @@ func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch op.Kind {
-	case comm.Send:
+	case collective.Send:
 		c := &message{s: w.stream(link{d.rank, op.Peer, op.Tag}, &op), buf: tensors[0].Src}
 		c.init(d, op)
 		return c, nil
-	case comm.Recv:
+	case collective.Recv:
 		c := &message{s: w.stream(link{op.Peer, d.rank, op.Tag}, &op), recv: true, buf: tensors[0].Dst}
 		c.init(d, op)
 		return c, nil
 	}
-	c := &collective{room: w.room(op.Group, d.rank)}
+	c := &exchange{room: w.room(op.Group, d.rank)}
 	c.init(d, op)
 	c.coord = op.Group.Coord(d.rank)
 	c.member = slices.Index(c.room.members, d.rank)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 )
 
@@ -81,7 +82,7 @@ func (c *call) begin() *comm.Error {
 		counter := d.counter(&c.op)
 		*counter++
 		c.seq = *counter
-		if c.op.Kind != comm.Recv && len(c.members) > 1 && c.seq <= uint64(max(0, d.opts.Compare)) {
+		if c.op.Kind != collective.Recv && len(c.members) > 1 && c.seq <= uint64(max(0, d.opts.Compare)) {
 			c.at = -1
 		}
 	}
@@ -184,7 +185,7 @@ func (c *call) arrived() *comm.Error {
 // tag keeps apart the messages of two operations between two ranks: by the set of
 // axes, the operation's number and the phase; or by the tag of a stream.
 func (c *call) tag() int {
-	if c.op.Kind == comm.Send || c.op.Kind == comm.Recv {
+	if c.op.Kind == collective.Send || c.op.Kind == collective.Recv {
 		return 1<<26 | c.op.Tag
 	}
 	return c.op.Group.Set()<<16 | int(c.seq&0x3fff)<<2 | (c.at + 1)

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -162,7 +163,7 @@ func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch key := (link{op.Peer, op.Tag}); op.Kind {
-	case comm.Send:
+	case collective.Send:
 		if d.streams[key] == nil {
 			s := &stream{slots: make([]slot, d.opts.InFlight)}
 			d.streams[key] = s
@@ -170,7 +171,7 @@ func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 		}
 		c.stream = d.streams[key]
 		return c, nil
-	case comm.Recv:
+	case collective.Recv:
 		if d.recvs[key] == nil {
 			d.recvs[key] = new(uint64)
 		}
@@ -192,7 +193,7 @@ func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 // counter is where operations are numbered alike on all members.
 func (d *end) counter(op *comm.Op) *uint64 {
 	switch {
-	case op.Kind == comm.Recv:
+	case op.Kind == collective.Recv:
 		return d.recvs[link{op.Peer, op.Tag}]
 	case op.Group.Size() == 1:
 		return &d.alone
@@ -254,7 +255,7 @@ func (d *end) Close() error {
 	if d.usable() != nil {
 		return nil
 	}
-	c, err := d.Prepare(comm.Op{Kind: comm.Barrier, Group: d.mesh.World(), Label: "close"})
+	c, err := d.Prepare(comm.Op{Kind: collective.Barrier, Group: d.mesh.World(), Label: "close"})
 	if err != nil {
 		return err
 	}

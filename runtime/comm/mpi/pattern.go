@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/internal/vec"
 )
@@ -39,13 +40,19 @@ func (c *call) reserve(n int) region {
 	return r
 }
 
-const (
-	// maxMessage bounds a message: MPI counts in int.
-	maxMessage = 1 << 30
-	// together is up to where an all-reduce sends whole buffers to everyone: one
-	// phase instead of two matters more than the bytes.
-	together = 4 << 10
-)
+// maxMessage bounds a message: MPI counts in int.
+const maxMessage = 1 << 30
+
+// messageCost is what messages cost here, by which the algorithm is chosen. Of four members, buffers of up to
+// 4 KiB are sent whole to everyone: one step less matters more than the bytes.
+var messageCost = collective.Link{Message: 3_500_000, Sent: 200, Reduced: 250}
+
+// patterns are the messages of each algorithm that this transport has.
+var patterns = map[string]func(*piece) []phase{
+	collective.Whole:   (*piece).wholeToEveryone,
+	collective.TwoStep: (*piece).reduceThenGather,
+	collective.Direct:  (*piece).direct,
+}
 
 // add appends a message to a phase, in pieces where it is too long; the other
 // side, which has the same length, cuts it alike. Nothing is sent for no bytes.
@@ -117,24 +124,15 @@ func both(f, g func() error) func() error {
 
 // build makes the phases of one tensor.
 func (c *piece) build() []phase {
-	switch op := &c.op; op.Kind {
-	case comm.AllReduce:
-		if len(op.Src) <= together {
-			return []phase{c.reduceTogether()}
-		}
-		return c.reduceThenGather()
-	case comm.ReduceScatter:
-		return []phase{c.reduceScatter()}
-	case comm.AllGather:
-		own := vec.Part{Buf: op.Src, Outer: 1, Parts: 1, Inner: len(op.Src)}
-		return []phase{c.exchange(func(int) vec.Part { return own }, c.dstPart)}
-	case comm.AllToAll:
-		return []phase{c.exchange(c.srcPart, c.dstPart)}
-	case comm.Permute:
+	if a := collective.Cheapest(c.op.Kind, int64(len(c.op.Src)), int64(len(c.members)), messageCost); a != nil {
+		return patterns[a.Name](c)
+	}
+	switch c.op.Kind {
+	case collective.Permute:
 		return []phase{c.permute()}
-	case comm.Broadcast:
+	case collective.Broadcast:
 		return []phase{c.broadcast()}
-	case comm.Barrier:
+	case collective.Barrier:
 		var p phase
 		token := c.reserve(1)
 		c.others(func(to, from int) {
@@ -146,21 +144,29 @@ func (c *piece) build() []phase {
 	return nil
 }
 
+// direct sends every member its slice: reduced with those of the others, or stored as it is.
+func (c *piece) direct() []phase {
+	switch spec := collective.Of(c.op.Kind); {
+	case spec.Reduces:
+		return []phase{c.reduceScatter()}
+	case spec.Scatters:
+		return []phase{c.exchange(c.srcPart, c.dstPart)}
+	}
+	own := whole(c.op.Src)
+	return []phase{c.exchange(func(int) vec.Part { return own }, c.dstPart)}
+}
+
 // srcPart and dstPart are the slices of the buffers that belong to a member.
 func (c *piece) srcPart(i int) vec.Part {
 	return vec.Part{Buf: c.op.Src, Outer: c.op.Outer, Parts: len(c.members), Inner: c.op.Inner * c.op.DType.Size(), Index: i}
 }
 
 func (c *piece) dstPart(i int) vec.Part {
-	outer, inner := c.op.Outer, c.op.Inner
-	if c.op.Kind == comm.AllToAll {
-		outer, inner = c.op.DstOuter, c.op.DstInner
-	}
-	return vec.Part{Buf: c.op.Dst, Outer: outer, Parts: len(c.members), Inner: inner * c.op.DType.Size(), Index: i}
+	return vec.Part{Buf: c.op.Dst, Outer: c.op.DstOuter, Parts: len(c.members), Inner: c.op.DstInner * c.op.DType.Size(), Index: i}
 }
 
-// reduceTogether sends whole buffers to all, who all add them.
-func (c *piece) reduceTogether() phase {
+// wholeToEveryone sends the buffer to all members, who all reduce them.
+func (c *piece) wholeToEveryone() []phase {
 	var p phase
 	regions := make([]region, len(c.members))
 	regions[c.me] = region{buf: c.op.Src}
@@ -170,7 +176,7 @@ func (c *piece) reduceTogether() phase {
 		p.add(false, c.members[from], regions[from])
 	})
 	p.after = func() error { return c.reduce(c.op.Dst, regions) }
-	return p
+	return []phase{p}
 }
 
 // reduceThenGather is the all-reduce of the package's comment.

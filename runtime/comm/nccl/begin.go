@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -117,7 +118,7 @@ func (l *lane) tell(mine []byte) ([][]byte, error) {
 	all := make([][]byte, len(l.members))
 	if l.group != nil {
 		flat := make([]byte, len(mine)*len(all))
-		err := l.run(comm.Op{Kind: comm.AllGather, Group: l.group, DType: dtype.U8, Inner: len(mine), Src: device.Bytes(mine), Dst: device.Bytes(flat), Label: "set-up of NCCL"})
+		err := l.run(comm.Op{Kind: collective.AllGather, Group: l.group, DType: dtype.U8, Inner: len(mine), Src: device.Bytes(mine), Dst: device.Bytes(flat), Label: "set-up of NCCL"})
 		for i := range all {
 			all[i] = flat[i*len(mine) : (i+1)*len(mine)]
 		}
@@ -150,7 +151,7 @@ func (l *lane) meet() (id []byte, err error) {
 	case l.group == nil:
 		return id, l.hear(id)
 	}
-	op := comm.Op{Kind: comm.Broadcast, Group: l.group, DType: dtype.U8, Inner: len(id), Dst: device.Bytes(id), Label: "set-up of NCCL"}
+	op := comm.Op{Kind: collective.Broadcast, Group: l.group, DType: dtype.U8, Inner: len(id), Dst: device.Bytes(id), Label: "set-up of NCCL"}
 	if l.me == 0 {
 		op.Src = op.Dst
 	}
@@ -158,11 +159,11 @@ func (l *lane) meet() (id []byte, err error) {
 }
 
 func (l *lane) say(b []byte) error {
-	return l.run(comm.Op{Kind: comm.Send, Peer: l.members[1-l.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Src: device.Bytes(b)})
+	return l.run(comm.Op{Kind: collective.Send, Peer: l.members[1-l.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Src: device.Bytes(b)})
 }
 
 func (l *lane) hear(b []byte) error {
-	return l.run(comm.Op{Kind: comm.Recv, Peer: l.members[1-l.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Dst: device.Bytes(b)})
+	return l.run(comm.Op{Kind: collective.Recv, Peer: l.members[1-l.me], Tag: setupTag, DType: dtype.U8, Inner: len(b), Dst: device.Bytes(b)})
 }
 
 // setupTag is one that no plan comes to.

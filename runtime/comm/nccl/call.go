@@ -3,6 +3,7 @@ package nccl
 import (
 	"fmt"
 
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -53,7 +54,7 @@ func (d *end) newCall(op comm.Op) (*call, error) {
 
 // signature is what the members of a lane must agree on; of messages also the tag.
 func signature(op *comm.Op) string {
-	if op.Kind == comm.Send || op.Kind == comm.Recv {
+	if collective.Of(op.Kind).Message {
 		return fmt.Sprintf("a message of %s[%d] with tag %d", op.DType, op.Elems(), op.Tag)
 	}
 	return op.Signature()
@@ -72,23 +73,15 @@ func (c *call) newTensor(t comm.Tensor, at *int64) tensor {
 		return from
 	}
 	many := len(c.l.members) > 1
-	switch c.op.Kind {
-	case comm.ReduceScatter:
-		if many && outer > 1 {
-			x.packed = place()
-		}
-	case comm.AllGather:
-		if many && outer > 1 {
-			x.unpacked = place()
-		}
-	case comm.AllToAll:
+	spec := collective.Of(c.op.Kind)
+	if spec.Scatters && spec.Gathers {
 		x.dstOuter, x.dstInner = int64(c.op.DstOuter), int64(c.op.DstInner)*size
-		if many && outer > 1 {
-			x.packed = place()
-		}
-		if many && x.dstOuter > 1 {
-			x.unpacked = place()
-		}
+	}
+	if many && spec.Scatters && outer > 1 {
+		x.packed = place()
+	}
+	if many && spec.Gathers && x.dstOuter > 1 {
+		x.unpacked = place()
 	}
 	return x
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/internal/foreign"
 	"ptc/runtime/comm"
@@ -28,7 +29,7 @@ var types = map[dtype.DType]uintptr{dtype.U8: 1, dtype.I32: 2, dtype.I64: 4, dty
 
 // reduction is how NCCL names elements and what is done with them, where it has that.
 func reduction(op *comm.Op) (element, by uintptr, ok bool) {
-	if op.Reduce == comm.Max {
+	if op.Reduce == collective.Max {
 		if op.DType == dtype.Bool { // of bytes 0 and 1
 			return types[dtype.U8], largest, true
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/nccl"
@@ -156,9 +157,9 @@ func TestLinks(t *testing.T) {
 	f := onFakes(t, 2, 1)
 	err := f.run(axes, 1<<16, nccl.Options{InFlight: 2, Streams: 1, Timeout: 20 * time.Second}, func(r *rank) error {
 		op := func(n int) comm.Op {
-			op := comm.Op{Kind: comm.Send, DType: dtype.I32, Inner: n, Peer: 1 - r.Rank(), Src: r.mem.rng(0, 4*n)}
+			op := comm.Op{Kind: collective.Send, DType: dtype.I32, Inner: n, Peer: 1 - r.Rank(), Src: r.mem.rng(0, 4*n)}
 			if r.Rank() == 1 {
-				op.Kind, op.Src, op.Dst = comm.Recv, device.Range{}, op.Src
+				op.Kind, op.Src, op.Dst = collective.Recv, device.Range{}, op.Src
 			}
 			return op
 		}

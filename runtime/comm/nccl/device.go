@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -97,16 +98,17 @@ func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 
 // does says whether NCCL has an operation.
 func (d *end) does(op *comm.Op) bool {
-	switch op.Kind {
-	case comm.AllReduce, comm.ReduceScatter:
+	switch spec := collective.Of(op.Kind); {
+	case spec.Reduces:
 		_, _, ok := reduction(op)
 		return ok || op.Group.Size() == 1
-	case comm.Send, comm.Recv:
+	case spec.Message:
 		return d.o.Streams > 0
-	case comm.AllGather, comm.AllToAll, comm.Permute:
-		return true
+	case op.Kind == collective.Broadcast:
+		return false
+	default:
+		return spec.Exchanges()
 	}
-	return false
 }
 
 // located is the memory of a GPU that an operation works on; nil where it is none.

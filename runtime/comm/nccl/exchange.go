@@ -1,7 +1,7 @@
 package nccl
 
 import (
-	"ptc/runtime/comm"
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 )
 
@@ -31,7 +31,7 @@ func (c *call) each(f func(*tensor) error) error {
 // alone is any operation of a group of one: the destination is the source, but for its view.
 func (c *call) alone() error {
 	return c.each(func(x *tensor) error {
-		if c.op.Kind == comm.Permute && c.op.From[0] < 0 {
+		if c.op.Kind == collective.Permute && c.op.From[0] < 0 {
 			return c.d.streams.Zero(c.l.stream, uint64(x.dst), x.bytes)
 		}
 		return c.copyLine(x.dst, x.src, x.bytes)
@@ -64,12 +64,12 @@ func (c *call) pack(x *tensor) error {
 // unpack does the contrary, and what needs no call of the library.
 func (c *call) unpack(x *tensor) error {
 	switch c.op.Kind {
-	case comm.AllToAll:
+	case collective.AllToAll:
 		// A member's own slice is a copy.
 		if err := c.copyLine(c.into(x, int64(c.l.me)), c.from(x, int64(c.l.me)), x.bytes); err != nil {
 			return err
 		}
-	case comm.Permute:
+	case collective.Permute:
 		switch from := c.op.From[c.l.me]; from {
 		case -1:
 			return c.d.streams.Zero(c.l.stream, uint64(x.dst), x.bytes)
@@ -115,15 +115,15 @@ func (c *call) calls(x *tensor) error {
 	}
 	element, by, _ := reduction(&c.op)
 	switch c.op.Kind {
-	case comm.AllReduce:
+	case collective.AllReduce:
 		return lib.add("ncclAllReduce", lib.allReduce, uintptr(x.src), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
-	case comm.ReduceScatter:
+	case collective.ReduceScatter:
 		return lib.add("ncclReduceScatter", lib.reduceScatter, uintptr(c.from(x, 0)), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
-	case comm.AllGather:
+	case collective.AllGather:
 		return lib.add("ncclAllGather", lib.allGather, uintptr(x.src), uintptr(c.into(x, 0)), uintptr(x.bytes), typeInt8, l.comm.handle, l.stream)
-	case comm.AllToAll:
+	case collective.AllToAll:
 		return c.allToAll(x)
-	case comm.Permute:
+	case collective.Permute:
 		return c.permute(x)
 	}
 	return l.recv(uintptr(x.dst), x.bytes, 0) // of messages, one that is received

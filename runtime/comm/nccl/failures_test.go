@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/internal/foreign"
 	"ptc/runtime/comm"
@@ -17,7 +18,7 @@ import (
 
 // reduce is an all_reduce of n numbers among all devices.
 func reduce(r *rank, n int, label string) comm.Op {
-	return comm.Op{Kind: comm.AllReduce, Group: r.Mesh().World(), DType: dtype.F32, Inner: n, Label: label,
+	return comm.Op{Kind: collective.AllReduce, Group: r.Mesh().World(), DType: dtype.F32, Inner: n, Label: label,
 		Src: r.mem.rng(0, 4*n), Dst: r.mem.rng(0, 4*n)}
 }
 
@@ -61,11 +62,11 @@ func TestFailures(t *testing.T) {
 			return issue(r, []comm.Op{reduce(r, 8, "first"), reduce(r, 8, "last")}[:2-r.Rank()/2]...)
 		}, []string{"rank 2 issued nothing more while rank 0 issued all_reduce (sum) of f32[8] last"}},
 		{"a message of another size", nil, func(r *rank) error {
-			switch op := (comm.Op{Kind: comm.Send, DType: dtype.F32, Inner: 4, Peer: 1, Tag: 7, Src: r.mem.rng(0, 16)}); r.Rank() {
+			switch op := (comm.Op{Kind: collective.Send, DType: dtype.F32, Inner: 4, Peer: 1, Tag: 7, Src: r.mem.rng(0, 16)}); r.Rank() {
 			case 0:
 				return issue(r, op)
 			case 1:
-				op.Kind, op.Peer, op.Inner, op.Src, op.Dst = comm.Recv, 0, 5, device.Range{}, r.mem.rng(0, 20)
+				op.Kind, op.Peer, op.Inner, op.Src, op.Dst = collective.Recv, 0, 5, device.Range{}, r.mem.rng(0, 20)
 				return issue(r, op)
 			}
 			return nil
@@ -169,9 +170,9 @@ func TestNotEnqueued(t *testing.T) {
 	f := onFakes(t, 2, 0)
 	err := f.run(axes, 1<<16, nccl.Options{}, func(r *rank) error {
 		largest := reduce(r, 4, "")
-		largest.Reduce = comm.Max
-		barrier := comm.Op{Kind: comm.Broadcast, Group: r.Mesh().World(), DType: dtype.F32, Inner: 4, Src: r.mem.rng(0, 16), Dst: r.mem.rng(0, 16)}
-		send := comm.Op{Kind: comm.Send, DType: dtype.F32, Inner: 4, Peer: 1 - r.Rank(), Src: r.mem.rng(0, 16)}
+		largest.Reduce = collective.Max
+		barrier := comm.Op{Kind: collective.Broadcast, Group: r.Mesh().World(), DType: dtype.F32, Inner: 4, Src: r.mem.rng(0, 16), Dst: r.mem.rng(0, 16)}
+		send := comm.Op{Kind: collective.Send, DType: dtype.F32, Inner: 4, Peer: 1 - r.Rank(), Src: r.mem.rng(0, 16)}
 		for _, op := range []comm.Op{largest, barrier, send} {
 			if _, err := r.Prepare(op); !errors.Is(err, device.ErrNotEnqueued) {
 				return fmt.Errorf("%s gives %v", op.Signature(), err)

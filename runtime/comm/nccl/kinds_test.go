@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/nccl"
@@ -34,11 +35,11 @@ func sizes(op *comm.Op, t comm.Tensor) (src, dst int) {
 	n := max(t.Outer, 1) * t.Inner * op.DType.Size()
 	src, dst = n, n
 	switch op.Kind {
-	case comm.ReduceScatter:
+	case collective.ReduceScatter:
 		src *= op.Group.Size()
-	case comm.AllGather:
+	case collective.AllGather:
 		dst *= op.Group.Size()
-	case comm.AllToAll:
+	case collective.AllToAll:
 		src, dst = n*op.Group.Size(), n*op.Group.Size()
 	}
 	return src, dst
@@ -52,7 +53,7 @@ func newTrial(d comm.Device, rng, own *rand.Rand, axes []string, exact bool, at 
 	if err != nil {
 		return nil, err
 	}
-	kinds := []comm.Kind{comm.AllReduce, comm.ReduceScatter, comm.AllGather, comm.AllToAll, comm.Permute}
+	kinds := []collective.Kind{collective.AllReduce, collective.ReduceScatter, collective.AllGather, collective.AllToAll, collective.Permute}
 	types := []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I32, dtype.I64}
 	t := &trial{op: comm.Op{Kind: kinds[rng.IntN(len(kinds))], Label: "test", Group: g, DType: types[rng.IntN(len(types))],
 		Outer: 1 + rng.IntN(3), Inner: rng.IntN(40)}}
@@ -60,19 +61,19 @@ func newTrial(d comm.Device, rng, own *rand.Rand, axes []string, exact bool, at 
 		t.op.DType = types[rng.IntN(4)]
 	}
 	if t.op.DType.IsInt() && rng.IntN(2) == 0 {
-		t.op.Reduce = comm.Max
+		t.op.Reduce = collective.Max
 	}
 	t.views = []comm.Tensor{{Outer: t.op.Outer, Inner: t.op.Inner}}
 	switch t.op.Kind {
-	case comm.AllReduce, comm.ReduceScatter, comm.AllGather:
+	case collective.AllReduce, collective.ReduceScatter, collective.AllGather:
 		for range rng.IntN(3) {
 			t.views = append(t.views, comm.Tensor{Outer: 1 + rng.IntN(3), Inner: rng.IntN(20)})
 		}
-	case comm.AllToAll:
+	case collective.AllToAll:
 		if rng.IntN(2) == 0 {
 			t.op.DstOuter, t.op.DstInner = t.op.Outer*t.op.Inner, 1
 		}
-	case comm.Permute:
+	case collective.Permute:
 		t.op.From = rng.Perm(g.Size())
 		for i := range t.op.From {
 			if rng.IntN(4) == 0 {
@@ -98,11 +99,11 @@ func newTrial(d comm.Device, rng, own *rand.Rand, axes []string, exact bool, at 
 		*at += (dst + 63) &^ 63
 		if mine := g.Coord(d.Rank()); inPlace { // as package comm allows it
 			switch {
-			case t.op.Kind == comm.AllReduce:
+			case t.op.Kind == collective.AllReduce:
 				b = a
-			case t.op.Kind == comm.ReduceScatter && v.Outer == 1:
+			case t.op.Kind == collective.ReduceScatter && v.Outer == 1:
 				b = a + mine*dst
-			case t.op.Kind == comm.AllGather && v.Outer == 1:
+			case t.op.Kind == collective.AllGather && v.Outer == 1:
 				a = b + mine*src
 			}
 		}
@@ -164,7 +165,7 @@ func (t *trial) check(r *rank, want [][]byte, exact bool) error {
 		t.op.DType.Decode(x, got)
 		t.op.DType.Decode(y, want[i])
 		eps := map[dtype.DType]float64{dtype.F64: 0x1p-52, dtype.F32: 0x1p-23, dtype.F16: 0x1p-10, dtype.BF16: 0x1p-7}[t.op.DType]
-		sums := t.op.Kind == comm.AllReduce || t.op.Kind == comm.ReduceScatter
+		sums := t.op.Kind == collective.AllReduce || t.op.Kind == collective.ReduceScatter
 		for j := range x {
 			// A sum of k numbers, each of at most 6 in size, rounds k-1 times.
 			most := float64(t.op.Group.Size()) * eps * 6 * float64(t.op.Group.Size())

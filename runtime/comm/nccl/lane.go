@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/runtime/comm"
 )
 
@@ -46,8 +47,8 @@ func (d *end) laneOf(op *comm.Op) (*lane, error) {
 	l := &lane{d: d}
 	l.comm.lib = d.lib
 	switch op.Kind {
-	case comm.Send, comm.Recv:
-		l.members, l.sends = []int{d.Rank(), op.Peer}, op.Kind == comm.Send
+	case collective.Send, collective.Recv:
+		l.members, l.sends = []int{d.Rank(), op.Peer}, op.Kind == collective.Send
 		if !l.sends {
 			l.me = 1
 			slices.Reverse(l.members)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/nccl"
@@ -40,9 +41,9 @@ func TestMessages(t *testing.T) {
 							continue
 						}
 						m := message{recv: recv, at: at, from: r.Rank(), to: peer, number: i}
-						op := comm.Op{Kind: comm.Send, DType: dtype.I32, Peer: peer, Tag: i % 2}
+						op := comm.Op{Kind: collective.Send, DType: dtype.I32, Peer: peer, Tag: i % 2}
 						if recv {
-							m.from, m.to, op.Kind = peer, r.Rank(), comm.Recv
+							m.from, m.to, op.Kind = peer, r.Rank(), collective.Recv
 						}
 						// Both ends draw the same size; some have none.
 						op.Inner = rand.New(rand.NewPCG(seed, uint64(100*m.from+10*m.to+i))).IntN(most)

@@ -20,8 +20,8 @@ func (w *writer) describeChat() {
 	}
 }
 
-// templateName is what a file of a template is called beside the shards: as it has to
-// be beside a tokenizer.
+// templateName is what a file of a template is called next to the shards: as it has to
+// be next to a tokenizer.
 func templateName(path string) string {
 	if name := filepath.Base(path); name == chat.ConfigName {
 		return name
@@ -29,7 +29,7 @@ func templateName(path string) string {
 	return chat.TemplateName
 }
 
-// keepTemplate copies the template beside the shards, so that a model that learns of
+// keepTemplate copies the template next to the shards, so that a model that learns of
 // them can be talked to.
 func (w *writer) keepTemplate() error {
 	if w.o.Chat == nil {

@@ -72,7 +72,7 @@ func TestChat(t *testing.T) {
 	}
 	for _, name := range []string{"tokenizer.json", chat.ConfigName, chat.TemplateName} {
 		if first[name] == "" {
-			t.Errorf("%s is not beside the shards", name)
+			t.Errorf("%s is not next to the shards", name)
 		}
 	}
 	b := data.Batch{Size: 4, Window: 50, Vocab: 480}

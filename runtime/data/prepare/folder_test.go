@@ -31,7 +31,7 @@ func withFile(t *testing.T, name, behind string) Options {
 	return Options{Tokenizer: k, File: path, ShardSize: 2000}
 }
 
-// TestFolder: a folder is as good as a pattern of its shards, whatever lies beside them.
+// TestFolder: a folder is as good as a pattern of its shards, whatever lies next to them.
 func TestFolder(t *testing.T) {
 	o := withFile(t, "tokenizer.json", "\n")
 	o.Patterns, o.Dir = []string{corpusOf(t, texts(25)) + "/*"}, t.TempDir()

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Patterns  []string
 	Tokenizer *tokenizer.Tokenizer
-	File      string // of the tokenizer, which is copied beside the shards; may be empty
+	File      string // of the tokenizer, which is copied next to the shards; may be empty
 	Dir       string
 	ShardSize int64  // bytes, after which a shard ends with its document
 	Separator string // a token behind each document; none if empty

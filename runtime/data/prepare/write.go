@@ -168,7 +168,7 @@ func (w *writer) check(ctx context.Context, s data.Shard) error {
 	return nil
 }
 
-// tokenizerFile reads the file of the tokenizer, of which a copy is to lie beside the shards.
+// tokenizerFile reads the file of the tokenizer, of which a copy is to lie next to the shards.
 func (w *writer) tokenizerFile() ([]byte, error) {
 	if w.o.File == "" {
 		return nil, nil
@@ -188,7 +188,7 @@ func (w *writer) tokenizerFile() ([]byte, error) {
 	return raw, nil
 }
 
-// keepTokenizer copies the tokenizer's file beside the shards, so that what their tokens
+// keepTokenizer copies the tokenizer's file next to the shards, so that what their tokens
 // stand for goes with them.
 func (w *writer) keepTokenizer(raw []byte) error {
 	if raw == nil || w.m.TokenizerFile == "" {

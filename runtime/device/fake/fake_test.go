@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	_ "ptc/runtime/comm/local"
@@ -53,7 +54,7 @@ const (
 	loss
 )
 
-// plan fetches the state, adds to the data beside it, then to the state.
+// plan fetches the state, meanwhile adds to the data, then to the state.
 //
 //	start fetch ── temporary = data + 1 ── done ── state = state + 1
 func plan() *program.Plan {
@@ -68,9 +69,9 @@ func plan() *program.Plan {
 		Ports: []program.Port{{Program: "step", Role: program.RoleData, Path: "x", Buffer: data},
 			{Program: "step", Role: program.RoleLoss, Buffer: loss}},
 		Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
-			{Bufs: []int{spill, state}, Comm: &program.Comm{Kind: program.Fetch, Start: true}},
+			{Bufs: []int{spill, state}, Comm: &program.Comm{Kind: collective.Fetch, Start: true}},
 			{Bufs: []int{data, temporary}},
-			{Comm: &program.Comm{Kind: program.Done}},
+			{Comm: &program.Comm{Kind: collective.Done}},
 			{Bufs: []int{state, state}},
 		}}},
 	}
@@ -227,7 +228,7 @@ func TestTransportRefuses(t *testing.T) {
 		t.Error("served")
 	}
 	at := device.Range{Memory: e.Memory(""), Bytes: 64}
-	if _, err := ends[0].Prepare(comm.Op{Kind: comm.AllReduce, Group: mesh.World(), DType: dtype.F32, Inner: 16, Src: at, Dst: at}); err == nil || !strings.Contains(err.Error(), "not the host's") {
+	if _, err := ends[0].Prepare(comm.Op{Kind: collective.AllReduce, Group: mesh.World(), DType: dtype.F32, Inner: 16, Src: at, Dst: at}); err == nil || !strings.Contains(err.Error(), "not the host's") {
 		t.Errorf("%v", err)
 	}
 }

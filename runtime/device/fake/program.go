@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -46,7 +47,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 		}
 	}
 	for i := range p.instrs {
-		if c := p.instrs[i].Comm; c != nil && c.Kind != program.Done && c.Kind != program.ShardSlice {
+		if c := p.instrs[i].Comm; c != nil && c.Kind != collective.Done && c.Kind != collective.ShardSlice {
 			if p.flights[i], err = newFlight(e, prog, i); err != nil {
 				return nil, err
 			}
@@ -201,9 +202,9 @@ func (p *captured) next(i, to int) (int, error) {
 	}
 	f := p.flights[i]
 	switch {
-	case c.Kind == program.Done:
+	case c.Kind == collective.Done:
 		return 1, p.land(c.Of)
-	case c.Kind == program.ShardSlice:
+	case c.Kind == collective.ShardSlice:
 		return 1, p.inner.Step(i, i+1)
 	case c.Start:
 		f.running = false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -118,7 +119,7 @@ func (e *engine) Capture(prog int) (device.Program, error) {
 		if c == nil {
 			continue
 		}
-		if c.Kind == program.Done {
+		if c.Kind == collective.Done {
 			p.stops = append(p.stops, stop{i, ends[c.Of]})
 			continue
 		}
@@ -146,7 +147,7 @@ func (e *engine) prepare(prog, i int) (run, end func() error, err error) {
 		}
 		e.mover.all = append(e.mover.all, t)
 		return func() error { return e.mover.start(t) }, func() error { return e.mover.wait(t) }, nil
-	case c.Kind == program.ShardSlice:
+	case c.Kind == collective.ShardSlice:
 		return newOwnPart(e, in).copy, nil, nil
 	default:
 		if e.r.Exchanges == nil {
@@ -211,7 +212,7 @@ func (p *captured) replay(from, to int) error {
 
 func (p *captured) Stop(at int) error {
 	for _, s := range p.stops {
-		if c := p.instrs[s.at].Comm; s.at < at || c.Kind != program.Done || c.Of >= at {
+		if c := p.instrs[s.at].Comm; s.at < at || c.Kind != collective.Done || c.Of >= at {
 			continue
 		}
 		if err := s.run(); err != nil {

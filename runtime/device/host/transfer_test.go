@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -21,9 +22,9 @@ func offloaded(t *testing.T, memory string, k Kernels) device.Engine {
 	d := program.Device{Arena: 64,
 		Buffers: []program.Buffer{{Memory: memory, Bytes: 64, DType: "f32", Axes: axes}, {Bytes: 64, DType: "f32", Axes: axes}},
 		Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
-			{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: program.Fetch, Start: true}},
+			{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: collective.Fetch, Start: true}},
 			{},
-			{Comm: &program.Comm{Kind: program.Done}},
+			{Comm: &program.Comm{Kind: collective.Done}},
 		}}},
 	}
 	if d.Disk = 64; memory == program.Host {

@@ -1,4 +1,4 @@
-// The source beside the pictures: a line that made something can be chosen.
+// The source next to the pictures: select a line to see its operations.
 const lines = new Map(); // gpt.ptl:63 → {element, values, bytes, kernels}
 
 report.texts.forEach((text, f) => {

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
-	"ptc/runtime/comm"
 )
 
 // Reduce writes to dst the sum or maximum of srcs, element by element, in the
@@ -13,7 +13,7 @@ import (
 // of srcs, but not overlap them otherwise. It does not allocate.
 //
 // Floats narrower than f32 are combined in f32 and rounded once, to nearest even.
-func Reduce(d dtype.DType, r comm.Reduce, dst []byte, srcs [][]byte) {
+func Reduce(d dtype.DType, r collective.Reduction, dst []byte, srcs [][]byte) {
 	if len(srcs) == 1 {
 		if len(dst) > 0 && &dst[0] != &srcs[0][0] {
 			copy(dst, srcs[0])
@@ -21,7 +21,7 @@ func Reduce(d dtype.DType, r comm.Reduce, dst []byte, srcs [][]byte) {
 		return
 	}
 	by := &reducers[d]
-	if r == comm.Max {
+	if r == collective.Max {
 		by.max(dst, srcs)
 	} else {
 		by.sum(dst, srcs)

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
-	"ptc/runtime/comm"
 )
 
 func floats(v ...float32) []byte {
@@ -19,7 +19,7 @@ func floats(v ...float32) []byte {
 func TestMaximumOfNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	dst := floats(0, 0, 0, 0)
-	Reduce(dtype.F32, comm.Max, dst, [][]byte{floats(nan, 1, 3, -2), floats(1, nan, 2, -1), floats(0, 0, 1, -3)})
+	Reduce(dtype.F32, collective.Max, dst, [][]byte{floats(nan, 1, 3, -2), floats(1, nan, 2, -1), floats(0, 0, 1, -3)})
 	if v := view[float32](dst); v[0] == v[0] || v[1] == v[1] || v[2] != 3 || v[3] != -1 {
 		t.Errorf("the maxima are %v", v)
 	}
@@ -52,7 +52,7 @@ func TestSumInOrder(t *testing.T) {
 			if at := rng.IntN(k + 1); at < k {
 				dst = srcs[at]
 			}
-			Reduce(dtype.F32, comm.Sum, dst, srcs)
+			Reduce(dtype.F32, collective.Sum, dst, srcs)
 			if !bytes.Equal(dst, floats(want...)) {
 				t.Fatalf("%d sources of %d elements: %v, want %v", k, n, view[float32](dst), want)
 			}

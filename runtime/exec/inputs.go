@@ -1,0 +1,110 @@
+package exec
+
+import (
+	"math"
+	"slices"
+	"unsafe"
+
+	"ptc/internal/dtype"
+	"ptc/runtime/program"
+)
+
+// inputs are what a program is fed of data.
+type inputs struct {
+	program string
+	fields  []Field
+	feeds   [][]fed // of fields
+}
+
+// Field is one input of a program that is data: a whole tensor.
+type Field struct {
+	Name  string
+	DType dtype.DType // I32 or F32
+	Axes  []string
+	Shape []int
+}
+
+// fed is a device's box of a field, and the bytes of its port.
+type fed struct {
+	box
+	bytes []byte
+}
+
+// Fields lists what the program is fed, in the order of the plan.
+func (n *inputs) Fields() []Field { return n.fields }
+
+// Feed gives each device its part of a whole field: its elements row-major,
+// little-endian. It does not allocate.
+func (n *inputs) Feed(field string, whole []byte) error {
+	for i := range n.fields {
+		if n.fields[i].Name != field {
+			continue
+		}
+		feeds := n.feeds[i]
+		if want := feeds[0].wholeBytes(); len(whole) != want {
+			return errorf(ReasonInput, nil, "the field %s has %d bytes, and program %s reads %d", field, len(whole), n.program, want)
+		}
+		for j := range feeds {
+			feeds[j].pick(feeds[j].bytes, 0, whole)
+		}
+		return nil
+	}
+	return errorf(ReasonInput, nil, "program %s reads no field %s", n.program, field)
+}
+
+// FeedPart gives the one device of this process its part of a field: the box that
+// its layout gives it. It does not allocate.
+func (n *inputs) FeedPart(field string, box []byte) error {
+	for i := range n.fields {
+		if n.fields[i].Name != field {
+			continue
+		}
+		own := &n.feeds[i][0]
+		if len(n.feeds[i]) != 1 || len(box) != len(own.bytes) {
+			return errorf(ReasonInput, nil, "%d bytes are not the part of field %s that %d devices read", len(box), field, len(n.feeds[i]))
+		}
+		copy(own.bytes, box)
+		return nil
+	}
+	return errorf(ReasonInput, nil, "program %s reads no field %s", n.program, field)
+}
+
+// bind adds the port of a device of this process.
+func (n *inputs) bind(plan *program.Plan, d *logical, port *program.Port, mem []byte) {
+	b := &d.prog.Buffers[port.Buffer]
+	i := slices.IndexFunc(n.fields, func(f Field) bool { return f.Name == port.Path })
+	if i < 0 {
+		i = len(n.fields)
+		t := tensorOf(port.Path, b)
+		n.fields = append(n.fields, Field{Name: port.Path, DType: t.DType, Axes: t.Axes, Shape: t.Shape})
+		n.feeds = append(n.feeds, nil)
+	}
+	n.feeds[i] = append(n.feeds[i], fed{boxOf(plan, d, b), mem})
+}
+
+// setPort gives a port what the plan's settings come to. The plan was checked: there is
+// nothing that cannot be.
+func setPort(plan *program.Plan, d *logical, port *program.Port, mem []byte) {
+	of := d.prog.Buffers[port.Buffer].DType
+	v, err := plan.Setting(port, of)
+	if err != nil {
+		v = math.NaN() // which ends the run at its first step
+	}
+	switch of {
+	case dtype.I32.String():
+		elements[int32](mem)[0] = int32(v)
+	case dtype.F64.String():
+		elements[float64](mem)[0] = v
+	default:
+		elements[float32](mem)[0] = float32(v)
+	}
+}
+
+// counters are the ports of all programs on all devices that the machine sets.
+type counters struct{ steps, seeds []*int32 }
+
+// elements is memory as elements; ports are aligned for any.
+func elements[T any](mem []byte) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/int(unsafe.Sizeof(zero)))
+}
