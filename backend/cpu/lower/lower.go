@@ -148,16 +148,15 @@ func (l *lowering) variants(ranges []*tile.Range, body func()) {
 		}
 		first := l.b.Value(l.first[r])
 		full := l.b.Lt(first, l.b.ConstInt(first.Type, r.Extent-rest))
-		arm := func(n int64) func() []*kernel.Value {
-			return func() []*kernel.Value {
+		arm := func(n int64) func() {
+			return func() {
 				l.apart(func() {
 					l.n[r] = n
 					l.variants(ranges[i+1:], body)
 				})
-				return nil
 			}
 		}
-		l.b.If(full, arm(r.Size), arm(rest))
+		l.b.Either(full, arm(r.Size), arm(rest))
 		return
 	}
 	body()

@@ -11,9 +11,7 @@ import (
 // dimensions, and vectors along one that no position is looked up by, so that those of a
 // vector never meet.
 func (l *lowering) scatter(o *tile.Op) {
-	roots := append(lookups(o), o.Args[0])
-	needed := l.spilled(roots, func(*registers) bool { return false })
-	l.check(needed)
+	needed := l.demanded(append(lookups(o), o.Args[0])...)
 	free := slices.DeleteFunc(o.Span(), func(r *tile.Range) bool {
 		return stride(o, r) == 0 || slices.ContainsFunc(o.At, func(x tile.Affine) bool { return looks(x) && spans(x, r) })
 	})
@@ -62,7 +60,7 @@ func (l *evaluator) inside(o *tile.Op, body func()) {
 		body()
 		return
 	}
-	l.b.If(cond, func() []*kernel.Value {
+	l.b.When(cond, func() {
 		l.within(func() {
 			l.sure = map[int]kernel.Index{}
 			for i := range o.At {
@@ -73,8 +71,7 @@ func (l *evaluator) inside(o *tile.Op, body func()) {
 			body()
 			l.sure = nil
 		})
-		return nil
-	}, nil)
+	})
 }
 
 // addTo adds at the present position.

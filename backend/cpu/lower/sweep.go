@@ -53,8 +53,7 @@ func (l *lowering) loops(s *step) []*tile.Range {
 	if len(s.reds) > 0 {
 		return s.dims
 	}
-	vec := l.units.vector(s.dims)
-	return append(slices.DeleteFunc(slices.Clone(s.dims), func(r *tile.Range) bool { return r == vec }), vec)
+	return last(s.dims, l.units.vector(s.dims))
 }
 
 // element computes a sweep at the present position: the next accumulators of its
@@ -186,9 +185,24 @@ func (l *lowering) spilled(roots []*tile.Value, fits func(g *registers) bool) []
 	return l.needed(roots)
 }
 
+// demanded is what is needed for roots once no tile of it is in registers; its loads are checked.
+func (l *lowering) demanded(roots ...*tile.Value) []*tile.Value {
+	needed := l.spilled(roots, func(*registers) bool { return false })
+	l.check(needed)
+	return needed
+}
+
+// last is dims with vec, if that is one of them, at the end.
+func last(dims []*tile.Range, vec *tile.Range) []*tile.Range {
+	if !slices.Contains(dims, vec) {
+		return dims
+	}
+	return append(slices.DeleteFunc(slices.Clone(dims), func(r *tile.Range) bool { return r == vec }), vec)
+}
+
 // spill stores a tile in registers to scratch.
 func (l *lowering) spill(v *tile.Value, g *registers) {
-	l.keep(v, append(slices.DeleteFunc(slices.Clone(g.dims), func(r *tile.Range) bool { return r == g.vec }), g.vec))
+	l.keep(v, last(g.dims, g.vec))
 	k := l.kept[v]
 	l.each(g, func() { l.b.Store(k.ref(l.position).Masked(l.mask), l.pick(g)) })
 	k.full = true

@@ -255,9 +255,7 @@ func (l *evaluator) random(o *tile.Op) *kernel.Value {
 	for _, t := range o.At[0].Terms {
 		if t.Value != nil {
 			wide := b.Convert(l.value(t.Value), kernel.I64)
-			term := b.Mul(wide, b.ConstInt(wide.Type, t.Coef))
-			lanes := max(e.Type.Lanes, term.Type.Lanes)
-			e = b.Add(b.Splat(e, lanes), b.Splat(term, lanes))
+			e = plus(b, e, b.Mul(wide, b.ConstInt(wide.Type, t.Coef)))
 		}
 	}
 	lanes := e.Type.Lanes
@@ -270,21 +268,17 @@ func (l *evaluator) random(o *tile.Op) *kernel.Value {
 	return elementwise.Random(b, o.Normal, e, word(0), word(1), word(2))
 }
 
-// both is whether x, if there is one, and y hold.
-func both(b *kernel.Builder, x, y *kernel.Value) *kernel.Value {
-	if x == nil {
-		return y
-	}
-	lanes := max(x.Type.Lanes, y.Type.Lanes)
-	return b.And(b.Splat(x, lanes), b.Splat(y, lanes))
-}
+// both is whether x, if there is one, and y hold; plus is their sum.
+func both(b *kernel.Builder, x, y *kernel.Value) *kernel.Value { return joined(b, b.And, x, y) }
+func plus(b *kernel.Builder, x, y *kernel.Value) *kernel.Value { return joined(b, b.Add, x, y) }
 
-func plus(b *kernel.Builder, x, y *kernel.Value) *kernel.Value {
+// joined is f of x and y with the lanes of the wider one, or y where there is no x.
+func joined(b *kernel.Builder, f func(x, y *kernel.Value) *kernel.Value, x, y *kernel.Value) *kernel.Value {
 	if x == nil {
 		return y
 	}
 	lanes := max(x.Type.Lanes, y.Type.Lanes)
-	return b.Add(b.Splat(x, lanes), b.Splat(y, lanes))
+	return f(b.Splat(x, lanes), b.Splat(y, lanes))
 }
 
 // clamp is index j, kept within [0, n), and whether it was in range.

@@ -2,15 +2,11 @@ package vmath
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"ptc/backend/kernel"
 )
 
-// functions are those that are registered, by name.
-var functions = map[string]*kernel.Math{}
+var functions []*kernel.Math
 
 // unaryMath registers a function: its exact value, and its expansion.
 func unaryMath(name string, exact func(x float64) float64, expand func(b builder, x *kernel.Value) *kernel.Value) *kernel.Math {
@@ -27,16 +23,21 @@ func binaryMath(name string, exact func(x, y float64) float64, expand func(b bui
 }
 
 func register(m *kernel.Math) *kernel.Math {
-	functions[m.Name] = m
+	functions = append(functions, m)
 	return m
 }
 
-// Lookup is the function called name, or nil.
-func Lookup(name string) *kernel.Math { return functions[name] }
+// All are the functions.
+func All() []*kernel.Math { return functions }
 
-// All are the functions, by name.
-func All() []*kernel.Math {
-	return slices.SortedFunc(maps.Values(functions), func(a, b *kernel.Math) int { return strings.Compare(a.Name, b.Name) })
+// Lookup is the function called name, or nil.
+func Lookup(name string) *kernel.Math {
+	for _, m := range functions {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
 }
 
 // Bound is the largest error of every expansion, in units in the last place of
