@@ -215,15 +215,15 @@ func TestPostedProcesses(t *testing.T) {
 		}
 		want := losses(t, p, nil)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-		cmd := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(p.Ranks()), os.Args[0], "-test.run", "^TestPostedProcesses$")
+		cmd := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(p.Mesh.Ranks()), os.Args[0], "-test.run", "^TestPostedProcesses$")
 		cmd.Env = append(os.Environ(), planOf+"="+file)
 		out, err := cmd.CombinedOutput()
 		cancel()
 		if err != nil {
 			t.Fatalf("%s: %v:\n%s", layout, err, out)
 		}
-		if n := strings.Count(string(out), "losses "); n != p.Ranks() {
-			t.Errorf("%s: %d processes of %d end:\n%s", layout, n, p.Ranks(), out)
+		if n := strings.Count(string(out), "losses "); n != p.Mesh.Ranks() {
+			t.Errorf("%s: %d processes of %d end:\n%s", layout, n, p.Mesh.Ranks(), out)
 		}
 		have := regexp.MustCompile(`losses ([0-9a-f ]+)`).FindAllStringSubmatch(string(out), -1)
 		if !slices.ContainsFunc(have, func(x []string) bool { return strings.TrimSpace(x[1]) == want }) {

@@ -38,7 +38,7 @@ func randomPlan(t *testing.T, rng *rand.Rand, m matrix.Model) (*program.Plan, st
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := p.Ranks(); n <= 8 {
+		if n := p.Mesh.Ranks(); n <= 8 {
 			return p, l.Name()
 		}
 	}

@@ -15,8 +15,9 @@ func TestLayersInOneLaunch(t *testing.T) {
 		}
 		d := &p.Devices[0]
 		step := &d.Progs[0]
+		o := d.Order(step)
 		for i := range step.Instrs {
-			n := d.Launches(step, i, d.Times(step, i))
+			n := o.Launches(i, o.Times(i))
 			if all += n; strings.HasPrefix(step.Instrs[i].Scope, "optimizer") {
 				optimizer += n
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ptc/backend/cpu/choose"
 	"ptc/backend/cpu/emit"
 	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/cpu/lower"
@@ -238,7 +239,7 @@ func tiles(t *testing.T, m *ir.Module) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := nest.Program("row_0", row, nest.Lanes(row, int64(machine.Lanes(kernel.F32))))
+	p, err := nest.Program("row_0", row, choose.Schedule(row, int64(machine.Lanes(kernel.F32))))
 	if err != nil {
 		t.Fatal(err)
 	}

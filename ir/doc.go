@@ -10,5 +10,5 @@
 //
 // This package knows structure only. What an operation means is its row in
 // ir/op; there is no switch over operation names here.
-// Imports internal/diag, internal/dtype, internal/openpath.
+// Imports internal/diag, internal/dtype, internal/openpath, internal/rolled.
 package ir

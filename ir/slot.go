@@ -1,6 +1,10 @@
 package ir
 
-import "slices"
+import (
+	"slices"
+
+	"ptc/internal/rolled"
+)
 
 // FuncClass is what a function is for.
 type FuncClass uint8
@@ -136,29 +140,5 @@ func (x Offset) Get() (int64, bool) { return int64(x) - 1, x > 0 }
 // Bytes is the number of bytes, 0 where there is none.
 func (x Offset) Bytes() int64 { return max(int64(x)-1, 0) }
 
-// Spread says where the instances of a value are in memory: that of instance k of its
-// stack, counted as the stack does, is Step·(k mod Ring) bytes behind the place of the
-// value. The zero value has all in one place. Of two places that instances have in
-// turns, the value may be in the second first: then Step is less than 0.
-//
-// That of microbatch m is MicroStep·(m mod MicroRing) bytes further on, where a task
-// leaves it to another one. A ring of 1 is one place that all microbatches have, one
-// after the other; where MicroRing is 0, no other task reads the value.
-type Spread struct {
-	Step      int64
-	Ring      int
-	MicroStep int64
-	MicroRing int
-}
-
-// Of is the distance of instance k for microbatch m in bytes; each is 0 where there is
-// one alone.
-func (s Spread) Of(k, m int) (bytes int64) {
-	if s.Ring > 0 {
-		bytes = s.Step * int64(k%s.Ring)
-	}
-	if s.MicroRing > 0 {
-		bytes += s.MicroStep * int64(m%s.MicroRing)
-	}
-	return bytes
-}
+// Spread says where the instances of a value are in memory, of a stack and of microbatches.
+type Spread = rolled.Spread

@@ -1,6 +1,11 @@
 package ir
 
-import "ptc/internal/openpath"
+import (
+	"iter"
+
+	"ptc/internal/openpath"
+	"ptc/internal/rolled"
+)
 
 // A part of a program that is there many times is written once. What is repeated
 // is a [Stack]: blocks of a model that are alike. Where its instances do a part of
@@ -18,12 +23,10 @@ import "ptc/internal/openpath"
 // for that is right about the program with one block, in its types, states,
 // gradients and kernels.
 //
-// Instances of a run may overlap: an operation that is d turns ahead runs for the
-// instance that comes d turns later, so that what a block needs is on its way while
-// the one before it computes. Turn t is the operations in their order, each for
-// instance t + d of the run, where there is one; turns go on until all instances have
-// had all operations. The text keeps the order of one instance: who reads a value is
-// ahead no more than who makes it.
+// Instances of a run may overlap ([rolled.Way.Order]): an operation that is d turns ahead runs
+// for the instance that comes d turns later, so that what a block needs is on its way
+// while the one before it computes. The text keeps the order of one instance: who reads a
+// value is ahead no more than who makes it.
 
 // Stack is a repeated part: Count instances, numbered from 0.
 type Stack struct {
@@ -37,29 +40,16 @@ type Run struct {
 	Down  bool // from the last instance to the first
 }
 
-// Numbers are those of the instances in the order of the run.
-func (r *Run) Numbers() []int {
-	out := make([]int, r.Stack.Count)
-	for k := range out {
-		if out[k] = k; r.Down {
-			out[k] = r.Stack.Count - 1 - k
-		}
-	}
-	return out
-}
+// Way is the order in which the run comes to the instances.
+func (r *Run) Way() rolled.Way { return rolled.Way{Count: r.Stack.Count, Down: r.Down} }
 
-// Turns calls do for the operations of a run, which are ops, in the order in which the
-// instances have them: for the n-th one of the run, which is number k of the stack.
-func (r *Run) Turns(ops []*Op, do func(o *Op, n, k int)) {
-	first, last := 0, r.Stack.Count-1
-	for _, o := range ops {
-		first, last = min(first, -o.Ahead), max(last, r.Stack.Count-1-o.Ahead)
-	}
-	numbers := r.Numbers()
-	for turn := first; turn <= last; turn++ {
-		for _, o := range ops {
-			if n := turn + o.Ahead; 0 <= n && n < len(numbers) {
-				do(o, n, numbers[n])
+// Turns yields the operations of the run, which are ops, as instances have them, each with
+// the number of its instance.
+func (r *Run) Turns(ops []*Op) iter.Seq2[*Op, int] {
+	return func(yield func(o *Op, k int) bool) {
+		for i, n := range r.Way().Order(len(ops), func(i int) int { return ops[i].Ahead }) {
+			if !yield(ops[i], r.Way().Number(n)) {
+				return
 			}
 		}
 	}
@@ -67,15 +57,13 @@ func (r *Run) Turns(ops []*Op, do func(o *Op, n, k int)) {
 
 // Runs calls do for the operations of f in their order: for those of a run, all at
 // once, and for every other one alone.
-func (f *Func) Runs(do func(run *Run, ops []*Op)) { runs(f.Ops, do) }
-
-func runs(ops []*Op, do func(run *Run, ops []*Op)) {
-	for i := 0; i < len(ops); {
+func (f *Func) Runs(do func(run *Run, ops []*Op)) {
+	for i := 0; i < len(f.Ops); {
 		j := i + 1
-		for ops[i].Run != nil && j < len(ops) && ops[j].Run == ops[i].Run {
+		for f.Ops[i].Run != nil && j < len(f.Ops) && f.Ops[j].Run == f.Ops[i].Run {
 			j++
 		}
-		do(ops[i].Run, ops[i:j])
+		do(f.Ops[i].Run, f.Ops[i:j])
 		i = j
 	}
 }
@@ -130,14 +118,6 @@ func (v *Value) Count() int {
 		return s.Count
 	}
 	return 1
-}
-
-// Ends are the numbers of the first instance of the run and of the last one.
-func (r *Run) Ends() (first, last int) {
-	if first, last = 0, r.Stack.Count-1; r.Down {
-		first, last = last, first
-	}
-	return first, last
 }
 
 // Stack is the stack called name, or nil.

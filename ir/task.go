@@ -1,5 +1,7 @@
 package ir
 
+import "ptc/internal/rolled"
+
 // What a pipeline does for each microbatch is written once, for one of them in the
 // place of all. Up to the schedule, an operation says so itself ([Slot].Micro): it runs
 // once for each microbatch, and reads what its own one has. Then a device's program is
@@ -15,9 +17,7 @@ package ir
 // a kernel with the sum in it is one of another kernel, [Op].First.
 
 // A message of a microbatch may be received ahead: the operation that starts to receive it,
-// Ahead is 1, runs at the head of the turn before its own, so that the message is on its
-// way, or there, when its turn begins. Its `done` is in its own turn. Where there is no
-// turn before, or one of a task that runs once, it runs at the head of its own.
+// whose Ahead is 1, is posted ([rolled.Program.Heads]). Its `done` is in its own turn.
 
 // Task is a piece of the program of a device: it runs once for each microbatch, or
 // once, as what comes before and after all microbatches.
@@ -79,24 +79,42 @@ func (f *Func) Task(name string) *Task {
 // TurnAhead reports whether o runs at the head of the turn before its own.
 func (o *Op) TurnAhead() bool { return o.Run == nil && o.Ahead > 0 }
 
-// InTurns calls do for the operations of the tasks of f in the order in which they run:
-// for those of a turn, and before them for those of the next one that are ahead.
-func (f *Func) InTurns(do func(t Turn, ops []*Op)) {
-	ahead, tasks := map[*Task][]*Op{}, map[*Task][]*Op{}
-	for _, o := range f.Ops {
-		if o.TurnAhead() {
-			ahead[o.Task] = append(ahead[o.Task], o)
-		} else {
-			tasks[o.Task] = append(tasks[o.Task], o)
+// Rolled is the order in which the operations of f run. Before there are tasks, those in a row that run
+// for each microbatch are one, as are those in between.
+func (f *Func) Rolled() *rolled.Program {
+	t := rolled.Text{Ops: len(f.Ops), Ahead: func(i int) int { return f.Ops[i].Ahead }, Micro: max(1, f.Micro)}
+	at := 0
+	f.Runs(func(run *Run, ops []*Op) {
+		if run != nil {
+			t.Runs = append(t.Runs, rolled.Run{Way: run.Way(), From: at, To: at + len(ops)})
+		}
+		at += len(ops)
+	})
+	at = 0
+	piece := func(once bool, is func(o *Op) bool) {
+		from := at
+		for at < len(f.Ops) && is(f.Ops[at]) {
+			at++
+		}
+		t.Tasks = append(t.Tasks, rolled.Task{From: from, To: at, Once: once})
+	}
+	number := map[*Task]int{}
+	for i, x := range f.Tasks {
+		number[x] = i
+		piece(x.Once, func(o *Op) bool { return o.Task == x })
+	}
+	for _, x := range f.Turns {
+		t.Turns = append(t.Turns, rolled.Turn{Task: number[x.Task], Micro: x.Micro})
+	}
+	for len(f.Tasks) == 0 && at < len(f.Ops) {
+		micro, n := f.Ops[at].Micro, 1
+		if micro {
+			n = t.Micro
+		}
+		piece(!micro, func(o *Op) bool { return o.Micro == micro })
+		for m := range n {
+			t.Turns = append(t.Turns, rolled.Turn{Task: len(t.Tasks) - 1, Micro: m})
 		}
 	}
-	for i, t := range f.Turns {
-		if i == 0 || f.Turns[i-1].Once {
-			do(t, ahead[t.Task])
-		}
-		if i+1 < len(f.Turns) && !t.Once {
-			do(f.Turns[i+1], ahead[f.Turns[i+1].Task])
-		}
-		do(t, tasks[t.Task])
-	}
+	return rolled.New(t)
 }

@@ -7,7 +7,7 @@ import "slices"
 // in the order of the text.
 func (f *Func) Unrolled() *Func {
 	u := &unroller{micros: max(1, f.Micro), to: &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs},
-		at: map[instance]*Value{}, turn: map[instance]*Value{}, number: map[*Value]int64{}}
+		at: map[instance]*Value{}, turn: map[instance]*Value{}, left: map[entry]*Value{}, number: map[*Value]int64{}}
 	each(u, f.Args, func(a *Arg) many { return manyOf(a.Value) }, func(a *Arg, k int) {
 		b := *a
 		b.Value = u.defineAt(u.instance(a.Value, k), nil)
@@ -24,7 +24,17 @@ func (f *Func) Unrolled() *Func {
 		}
 		u.to.Args = append(u.to.Args, &b)
 	})
-	u.body(f)
+	for x := range f.Rolled().Issues() {
+		u.micro = max(x.Micro, 0)
+		switch o := f.Ops[x.Op]; {
+		case o.Run != nil:
+			u.run(o, x.Instance)
+		case o.PerMicro():
+			u.copy(o, nil, 0)
+		default:
+			u.once(o)
+		}
+	}
 	u.micro = 0
 	each(u, f.Results, func(r Result) many { return manyOf(r.Value) }, func(r Result, k int) {
 		if r.Value.In() != nil {
@@ -44,13 +54,20 @@ type instance struct {
 	k, micro int
 }
 
+// entry is what enters as the n-th in a run, by what `enter` gives.
+type entry struct {
+	of *Value
+	n  int
+}
+
 type unroller struct {
 	to     *Func
 	micros int
 	micro  int // that is written
 	at     map[instance]*Value
 	turn   map[instance]*Value // by what `enter_turn` gives, and of sums so far
-	number map[*Value]int64    // of arguments of role index
+	left   map[entry]*Value
+	number map[*Value]int64 // of arguments of role index
 }
 
 // many is what there are many of: instances of a stack, or microbatches.
@@ -78,46 +95,6 @@ func (u *unroller) instance(v *Value, k int) instance {
 		return instance{v, 0, k}
 	}
 	return instance{v, k, 0}
-}
-
-// body writes the operations: task by task in the order of the turns, or else what runs
-// for each microbatch and stands in a row for all of them.
-func (u *unroller) body(f *Func) {
-	if len(f.Turns) == 0 {
-		for i := 0; i < len(f.Ops); {
-			j := i + 1
-			for j < len(f.Ops) && f.Ops[j].Micro == f.Ops[i].Micro {
-				j++
-			}
-			n := 1
-			if f.Ops[i].Micro {
-				n = u.micros
-			}
-			for u.micro = range n {
-				u.ops(f.Ops[i:j])
-			}
-			i = j
-		}
-		return
-	}
-	f.InTurns(func(t Turn, ops []*Op) {
-		u.micro = t.Micro
-		u.ops(ops)
-	})
-}
-
-// ops writes operations that stand in a row, for the present microbatch.
-func (u *unroller) ops(ops []*Op) {
-	runs(ops, func(run *Run, ops []*Op) {
-		switch {
-		case run != nil:
-			u.run(run, ops)
-		case ops[0].PerMicro():
-			u.copy(ops[0], nil, 0)
-		default:
-			u.once(ops[0])
-		}
-	})
 }
 
 // indices gives operations that stand outside of kernels the number of their
@@ -224,31 +201,24 @@ func (u *unroller) once(o *Op) {
 	u.to.Ops = append(u.to.Ops, p)
 }
 
-// run writes the operations of a run once for each instance.
-func (u *unroller) run(run *Run, ops []*Op) {
-	type entry struct { // what enters as the n-th in the run, by what `enter` gives
-		of *Value
-		n  int
-	}
-	left := map[entry]*Value{}
-	run.Turns(ops, func(o *Op, n, k int) {
-		switch o.Name {
-		case Enter:
-			x := o.Result()
-			if u.at[u.of(x, k)] = left[entry{x, n}]; n == 0 {
-				u.at[u.of(x, k)] = u.use(o.Args[0], k)
-			}
-		case Leave:
-			y := u.use(o.Args[1], k)
-			left[entry{o.Args[0], n + 1}] = y
-			u.at[u.of(o.Result(), k)] = y
-		default:
-			before := len(u.to.Ops)
-			if u.copy(o, run.Stack, k); o.Wait == WaitFirst && len(u.to.Ops) > before {
-				u.to.Ops[before].Wait = Waits(n == 0)
-			}
+// run writes o, which is of a run, for instance k.
+func (u *unroller) run(o *Op, k int) {
+	n := o.Run.Way().Number(k)
+	switch o.Name {
+	case Enter:
+		x := u.of(o.Result(), k)
+		if u.at[x] = u.left[entry{o.Result(), n}]; n == 0 {
+			u.at[x] = u.use(o.Args[0], k)
 		}
-	})
+	case Leave:
+		y := u.use(o.Args[1], k)
+		u.left[entry{o.Args[0], n + 1}], u.at[u.of(o.Result(), k)] = y, y
+	default:
+		before := len(u.to.Ops)
+		if u.copy(o, o.Run.Stack, k); o.Wait == WaitFirst && len(u.to.Ops) > before {
+			u.to.Ops[before].Wait = Waits(n == 0)
+		}
+	}
 }
 
 // copy writes o for one instance and the present microbatch.

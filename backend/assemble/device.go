@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"ptc/internal/rolled"
 	"ptc/ir"
 	"ptc/ir/op"
 	"ptc/runtime/program"
@@ -29,11 +30,10 @@ type entry struct {
 	after   map[*ir.Value]moment
 	started map[*ir.Value]int // results of started collectives, by instruction
 	turn    map[*ir.Task]int  // the number of its last turn
+	made    []*ir.Op          // by instruction: what it does
 	grads   map[*ir.Value]bool
 	trained map[string]bool // parameters that the function has new values of
 	prog    program.Program
-	run     *ir.Run // the last one of prog
-	task    map[*ir.Task]int
 }
 
 // moment is when an instruction is issued for the last time, for an instance of the run
@@ -52,7 +52,7 @@ func (m moment) compare(n moment) int {
 // entry adds one program with its buffers, tensors and ports.
 func (d *device) entry(f *ir.Func) error {
 	e := &entry{device: d, f: f, memory: op.Memories(f), at: map[*ir.Value]int{}, after: map[*ir.Value]moment{},
-		started: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, trained: map[string]bool{}, turn: map[*ir.Task]int{}, task: map[*ir.Task]int{}, prog: program.Program{Name: programName(f)}}
+		started: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, trained: map[string]bool{}, turn: map[*ir.Task]int{}, prog: program.Program{Name: programName(f)}}
 	for _, r := range f.Results {
 		if r.Role == ir.RoleParam {
 			e.trained[r.Path] = true
@@ -72,17 +72,22 @@ func (d *device) entry(f *ir.Func) error {
 			return err
 		}
 	}
-	e.turns()
-	part, ops := 0, postedFirst(f.Ops)
-	for i, o := range ops {
-		if i > 0 && (o.Run == nil || o.Run != ops[i-1].Run) {
+	for i, t := range f.Turns {
+		e.turn[t.Task] = i
+	}
+	text := *f
+	text.Ops = postedFirst(f.Ops)
+	part, at := 0, []int{0}
+	for i, o := range text.Ops {
+		if i > 0 && (o.Run == nil || o.Run != text.Ops[i-1].Run) {
 			part++
 		}
 		if err := e.op(o, part); err != nil {
 			return err
 		}
+		at = append(at, len(e.prog.Instrs))
 	}
-	e.cut()
+	e.repeats(&text, at)
 	e.Progs = append(e.Progs, e.prog)
 	for _, r := range f.Results {
 		switch r.Role {
@@ -159,7 +164,7 @@ func (e *entry) op(o *ir.Op, part int) error {
 		e.operands(o, &in)
 		e.results(o, &in, now)
 	}
-	e.issue(o, in)
+	e.prog.Instrs, e.made = append(e.prog.Instrs, in), append(e.made, o)
 	return nil
 }
 
@@ -190,26 +195,6 @@ func (e *entry) results(o *ir.Op, in *program.Instr, now moment) {
 		}
 		in.Bufs = append(in.Bufs, e.at[v])
 	}
-}
-
-// issue adds the instruction, and opens or lengthens the run that it is in.
-func (e *entry) issue(o *ir.Op, in program.Instr) {
-	i := len(e.prog.Instrs)
-	e.prog.Instrs = append(e.prog.Instrs, in)
-	if n := e.task[o.Task]; o.Task != nil {
-		e.prog.Tasks[n].To = i + 1
-	}
-	if o.Run == nil {
-		return
-	}
-	if n := len(e.prog.Runs); n > 0 && e.prog.Runs[n-1].To == i && e.run == o.Run {
-		e.prog.Runs[n-1].To++
-		e.prog.Runs[n-1].Together = false
-		return
-	}
-	e.run = o.Run
-	together := in.Comm == nil && (o.Wait == ir.NoWait || o.Wait == ir.WaitFirst) // no instance for another one
-	e.prog.Runs = append(e.prog.Runs, program.Run{Stack: e.stack(o.Run.Stack), From: i, To: i + 1, Down: o.Run.Down, Together: together})
 }
 
 // stack is the number of a stack of the function.
@@ -289,30 +274,20 @@ func (d *device) tensor(t program.Tensor) {
 	}
 }
 
-// fewInstances is how many are compared in places.
-const fewInstances = 16
+// fewMicrobatches is for how many places are compared.
+const fewMicrobatches = 16
 
 // coincide checks that a value which goes from instance to instance stays where it is
 // when it does: there is no instruction that could move it.
 func (e *entry) coincide(leave *ir.Op) error {
-	enter := leave.Args[0].Def
-	in, out := &e.Buffers[e.at[leave.Args[0]]], &e.Buffers[e.at[leave.Args[1]]]
-	before, behind := &e.Buffers[e.at[enter.Args[0]]], &e.Buffers[e.at[leave.Result()]]
-	first, last := leave.Run.Ends()
-	next := 1
-	if leave.Run.Down {
-		next = -1
-	}
-	// Places are in a row, or a few in turns: what holds of some holds of all.
-	ok := true
-	for m := 0; ok && m < min(max(e.f.Micro, 1), fewInstances); m++ {
-		ok = in.Place(first, m) == before.Place(0, m) && out.Place(last, m) == behind.Place(0, m)
-		for k, n := first, 0; ok && k != last && n < fewInstances; k, n = k+next, n+1 {
-			ok = in.Place(k+next, m) == out.Place(k, m)
+	place := func(v *ir.Value) rolled.Place { return e.Buffers[e.at[v]].Rolled() }
+	in, out, way := place(leave.Args[0]), place(leave.Args[1]), leave.Run.Way()
+	before, behind := place(leave.Args[0].Def.Args[0]), place(leave.Result())
+	first, last := way.Ends()
+	for m := range min(max(e.f.Micro, 1), fewMicrobatches) {
+		if _, ok := way.Follows(in, out, m); !ok || in.Of(first, m) != before.Of(0, m) || out.Of(last, m) != behind.Of(0, m) {
+			return fmt.Errorf("what enters as %%%d is not where the instance before left it", leave.Args[0].ID)
 		}
-	}
-	if !ok {
-		return fmt.Errorf("what enters as %%%d is not where the instance before left it", leave.Args[0].ID)
 	}
 	return nil
 }
@@ -322,7 +297,7 @@ func (e *entry) piece(o *ir.Op, n int) int {
 	axis, from, _, _ := op.Piece(o)
 	t, of := o.Args[n].Type, &e.Buffers[e.at[o.Args[n]]]
 	at := of.Offset + from*int64(t.Strides()[t.Index(axis)]*t.DType.Size())
-	return e.add(e.describe(o.Results[n].Type, e.memory[o.Args[n]], at, of.Stack, ir.Spread{Step: of.Step, Ring: of.Ring, MicroStep: of.MicroStep, MicroRing: of.MicroRing}, of.Space))
+	return e.add(e.describe(o.Results[n].Type, e.memory[o.Args[n]], at, of.Stack, of.Spread(), of.Space))
 }
 
 // result is the number of the buffer of result j of an operation.

@@ -6,5 +6,5 @@
 // What is repeated stays so: runs, tasks and turns of the module are those of the plan.
 // Invariant: the plan, written out, is that of the module written out; it follows
 // from the module and the target's code alone.
-// Imports ir, ir/fusion, ir/layout, ir/op, backend, runtime/program.
+// Imports internal/rolled, ir, ir/fusion, ir/layout, ir/op, backend, runtime/program.
 package assemble

@@ -3,54 +3,53 @@ package assemble
 import (
 	"fmt"
 
+	"ptc/internal/rolled"
 	"ptc/ir"
 	"ptc/runtime/program"
 )
 
-// turns adds the tasks of the function, as yet without instructions, and their turns.
-func (e *entry) turns() {
-	if len(e.f.Tasks) == 0 {
+// repeats adds what is repeated: the runs and tasks of a function whose operation i has become the
+// instructions from at[i] up to at[i+1], and its turns.
+func (e *entry) repeats(f *ir.Func, at []int) {
+	text := f.Rolled()
+	for _, r := range text.Runs {
+		from, to, run := at[r.From], at[r.To], f.Ops[r.From].Run
+		if from == to {
+			continue
+		}
+		o := e.made[from]
+		together := to == from+1 && e.prog.Instrs[from].Comm == nil && (o.Wait == ir.NoWait || o.Wait == ir.WaitFirst) // no instance for another one
+		e.prog.Runs = append(e.prog.Runs, program.Run{Stack: e.stack(run.Stack), From: from, To: to, Down: run.Down, Together: together})
+	}
+	if len(f.Tasks) == 0 {
 		return
 	}
-	e.prog.Micro = max(1, e.f.Micro)
-	for i, t := range e.f.Tasks {
-		e.task[t] = i
-		e.prog.Tasks = append(e.prog.Tasks, program.Task{Name: t.Name, Once: t.Once})
+	e.prog.Micro = text.Micro
+	for i, t := range text.Tasks {
+		e.prog.Tasks = append(e.prog.Tasks, program.Task{Name: f.Tasks[i].Name, Once: t.Once, From: at[t.From], To: at[t.To]})
 	}
-	for i, t := range e.f.Turns {
-		e.turn[t.Task] = i
-		e.prog.Turns = append(e.prog.Turns, program.Turn{Task: e.task[t.Task], Micro: t.Micro})
+	for _, t := range text.Turns {
+		e.prog.Turns = append(e.prog.Turns, program.Turn{Task: t.Task, Micro: t.Micro})
 	}
 }
 
 // postedFirst are operations with those of each task that are posted before its others,
 // in their order: as they are begun, and as a plan has them.
 func postedFirst(ops []*ir.Op) (out []*ir.Op) {
-	posted := func(o *ir.Op) bool { return o.Run == nil && o.Ahead > 0 }
 	for i := 0; i < len(ops); {
 		j := i
 		for ; j < len(ops) && ops[j].Task == ops[i].Task; j++ {
-			if posted(ops[j]) {
+			if ops[j].TurnAhead() {
 				out = append(out, ops[j])
 			}
 		}
 		for ; i < j; i++ {
-			if !posted(ops[i]) {
+			if !ops[i].TurnAhead() {
 				out = append(out, ops[i])
 			}
 		}
 	}
 	return out
-}
-
-// cut has each task begin where the one before ends, those without instructions too.
-func (e *entry) cut() {
-	end := 0
-	for i := range e.prog.Tasks {
-		t := &e.prog.Tasks[i]
-		t.From, t.To = end, max(t.To, end)
-		end = t.To
-	}
 }
 
 // first adds what o calls in the first turn of its task, where nothing enters.
@@ -82,13 +81,15 @@ func (e *entry) space(v *ir.Value) program.Space {
 // stays checks that a sum stays where it is from turn to turn: there is no instruction
 // that could move it.
 func (e *entry) stays(leave *ir.Op) error {
-	place := func(v *ir.Value) program.Buffer {
-		b := e.Buffers[e.at[v]]
-		return program.Buffer{Memory: b.Memory, Offset: b.Offset, Step: b.Step, Ring: b.Ring, MicroStep: b.MicroStep, MicroRing: b.MicroRing}
+	place := func(v *ir.Value) (string, rolled.Place) {
+		b := &e.Buffers[e.at[v]]
+		return b.Memory, b.Rolled()
 	}
-	at := fmt.Sprint(place(leave.Result()))
-	if fmt.Sprint(place(leave.Args[0])) != at || fmt.Sprint(place(leave.Args[1])) != at {
-		return fmt.Errorf("what enters a turn as %%%d is not where the turn before left it", leave.Args[0].ID)
+	memory, at := place(leave.Result())
+	for _, v := range leave.Args {
+		if m, p := place(v); m != memory || p != at {
+			return fmt.Errorf("what enters a turn as %%%d is not where the turn before left it", leave.Args[0].ID)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,6 @@
 // In: kernel functions. Out: a few modules of PTX, in which each kernel is an entry whose tasks
 // are blocks of threads.
 // Invariant: the target's name alone decides the text. No library is needed to make it.
-// Imports backend, backend/gpu/{lower,ptx,target}, backend/nest, backend/tile, internal/diag,
+// Imports backend, backend/gpu/{choose,lower,ptx,target}, backend/nest, backend/tile, internal/diag,
 // ir, ir/fusion, runtime/program.
 package gpu

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/target"
-	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -46,7 +46,7 @@ func fitting(f *ir.Func, t target.Target, given *schedule.Table) (lowered, error
 func (g *gpu) Unfit(k *fusion.Kernel) string {
 	for _, name := range append([]string{g.Target.Name}, alsoFor[g.Target.Name]...) {
 		t, err := target.Resolve(name)
-		if err != nil || 2*nest.LeastShared(k) <= int64(t.Shared) { // exchanges take less than operands
+		if err != nil || 2*choose.LeastShared(k) <= int64(t.Shared) { // exchanges take less than operands
 			continue
 		}
 		var large *tooLarge

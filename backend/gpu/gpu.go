@@ -8,6 +8,7 @@ import (
 
 	"ptc/backend"
 	"ptc/backend/gpu/assign"
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/lower"
 	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
@@ -181,7 +182,7 @@ func shares(made []lowered) (parts [][]int, of []int) {
 }
 
 // Kernel generates the kernel function f, cut as given says, or where it has nothing for the
-// kernel or section, as [nest.Threads] chooses.
+// kernel or section, as [choose.Schedule] chooses.
 func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lowered, error) {
 	out, err := fitting(f, t, given)
 	var of *diag.Error
@@ -195,7 +196,7 @@ func Kernel(f *ir.Func, t target.Target, given *schedule.Table) (lowered, error)
 	return out, err
 }
 
-// generate is the kernel of which [nest.Threads] leaves so many bytes of shared memory more than it would.
+// generate is the kernel of which [choose.Schedule] leaves so many bytes of shared memory more than it would.
 func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lowered, error) {
 	k, err := fusion.Analyze(f)
 	if err != nil {
@@ -211,13 +212,13 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := nest.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
+	on := choose.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
 	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
 			cuts[i] = s
 		} else {
-			cuts[i] = nest.Threads(p, on)
+			cuts[i] = choose.Schedule(p, on)
 		}
 		if cuts[i].Dot.Kind == schedule.WGMMA && !t.Has(target.WGMMA) {
 			return lowered{}, fmt.Errorf("found a schedule with dot=%s; %s has no such matrix instructions", cuts[i].Dot, t.Arch)
@@ -260,13 +261,9 @@ func machine(t target.Target) thread.Machine[*ptx.Entry] { return nvptx.Machine{
 
 // sections are those of k, or k as one, each as its programs; those that are alike share theirs.
 func sections(k *fusion.Kernel, cuts []schedule.Schedule) ([]lower.Section, error) {
-	of := k.Sections
-	if k.Class != fusion.Horizontal {
-		of = []*fusion.Section{{Kernel: k, Args: count(len(k.F.Args)), Results: count(len(k.F.Results))}}
-	}
 	alike := map[string][]nest.Part{}
 	var out []lower.Section
-	for i, s := range of {
+	for i, s := range k.All() {
 		key := fusion.Key(s.F)
 		if alike[key] == nil {
 			var err error

@@ -16,12 +16,8 @@ func products(f *ir.Func) []program.Product {
 	if err != nil {
 		return nil // who generates the kernel says so
 	}
-	of := k.Sections
-	if k.Class != fusion.Horizontal {
-		of = []*fusion.Section{{Kernel: k, Args: count(len(f.Args)), Results: count(len(f.Results))}}
-	}
 	var out []program.Product
-	for _, s := range of {
+	for _, s := range k.All() {
 		p := product(s.Kernel)
 		if p == nil {
 			return nil
@@ -37,110 +33,77 @@ func products(f *ir.Func) []program.Product {
 	return out
 }
 
-// factors are the parts of a product, and where each lies.
-type factors struct {
-	root        *ir.Op
-	left, right fusion.View
-	out         op.Strided
-	dtype       ir.DType      // of the result
-	terms       []fusion.View // what is added
-}
-
 // product is what a kernel of one product does; nil where it does more, or where the operands do not lie as
-// matrices do.
+// matrices do: the axes of each role must be one in all of them.
 func product(k *fusion.Kernel) *program.Product {
 	if k.Class != fusion.Gemm || len(k.F.Results) != 1 {
 		return nil
 	}
-	x := &factors{root: k.Root}
-	var isLeft, isRight bool
-	x.left, isLeft = k.Views[k.Root.Args[0]]
-	x.right, isRight = k.Views[k.Root.Args[1]]
-	if !isLeft || !isRight || k.Root.Args[0].Type.DType == ir.F64 || k.Root.Args[0].Type.DType.IsScaled() || !x.result(k) {
+	c, result := k.Contraction, k.F.Results[0].Value.Type
+	from, out := c.Left.Type.DType, op.Dense(result)
+	left, rows, right, cols := c.Left, c.Rows, c.Right, c.Cols
+	contiguous := func(a ir.Axis) bool { s, _ := out.Axis(a.Name); return s.Stride == 1 && a.Size > 1 }
+	if slices.ContainsFunc(rows, contiguous) { // as where the kernel transposes the product's result
+		left, rows, right, cols = right, cols, left, rows
+	}
+	x, isLeft := k.Views[left]
+	y, isRight := k.Views[right]
+	terms, sums := added(k)
+	if !isLeft || !isRight || !sums || from == ir.F64 || from.IsScaled() {
 		return nil
 	}
-	return x.product()
-}
-
-// result says what of the kernel is behind the product: nothing, something that is added in f32, or one
-// rounding to the dtype of the factors.
-func (x *factors) result(k *fusion.Kernel) bool {
-	v, from := k.F.Results[0].Value, x.root.Args[0].Type.DType
-	x.out, x.dtype = op.Dense(v.Type), v.Type.DType
-	for v != x.root.Result() {
-		o := v.Def
-		switch {
-		case o == nil:
-			return false
-		case o.Name == op.Cast && v.Type.DType == from && o.Args[0].Type.DType == ir.F32 && len(x.terms) == 0:
-			v = o.Args[0]
-		case op.Has(o, op.ByName) && fusion.SameSpace(o.Args[0].Type.Axes, v.Type.Axes):
-			v = o.Args[0]
-		case o.Name == op.Add && x.dtype == ir.F32 && v.Type.DType == ir.F32:
-			i := slices.IndexFunc(o.Args, func(a *ir.Value) bool { _, ok := k.Views[a]; return ok })
-			if i < 0 {
-				return false
-			}
-			x.terms, v = append(x.terms, k.Views[o.Args[i]]), o.Args[1-i]
-		default:
-			return false
-		}
-	}
-	return x.dtype == ir.F32 || x.dtype == from
-}
-
-// product finds axes of the batch, of rows, of columns and of what is summed over, each of which must be one
-// in all operands.
-func (x *factors) product() *program.Product {
-	left, right := x.left, x.right
-	has := func(v op.Strided, name string) bool { _, ok := v.Axis(name); return ok }
-	columns := func(l, r op.Strided) bool { // whether the last axis is of the right operand
-		for _, a := range x.out.Axes {
-			if a.Stride == 1 && a.Size > 1 {
-				return has(r, a.Name)
-			}
-		}
-		return true
-	}
-	if !columns(left.Strided, right.Strided) {
-		left, right = right, left
-	}
-	var batch, m, n []string
-	for _, a := range x.out.Axes {
-		switch l, r := has(left.Strided, a.Name), has(right.Strided, a.Name); {
-		case l && r:
-			batch = append(batch, a.Name)
-		case l:
-			m = append(m, a.Name)
-		default:
-			n = append(n, a.Name)
-		}
-	}
-	views := []op.Strided{left.Strided, right.Strided, x.out}
-	for _, t := range x.terms {
+	views := []op.Strided{x.Strided, y.Strided, out}
+	for _, t := range terms {
 		views = append(views, t.Strided)
 	}
-	b, ok := merged(views, batch)
-	rows, ok1 := merged(views, m)
-	cols, ok2 := merged(views, n)
-	sum, ok3 := merged(views, x.root.Attrs.Names("over"))
+	b, ok := merged(views, c.Batch)
+	m, ok1 := merged(views, rows)
+	n, ok2 := merged(views, cols)
+	sum, ok3 := merged(views, c.Sum)
 	if !ok || !ok1 || !ok2 || !ok3 {
 		return nil
 	}
-	p := &program.Product{Batch: b.size, M: rows.size, N: cols.size, K: sum.size}
-	p.Left, ok = matrices(left, b, rows, sum, 0)
-	p.Right, ok1 = matrices(right, b, sum, cols, 1)
-	p.Out, ok2 = matrices(fusion.View{Strided: x.out}, b, rows, cols, 2)
-	p.Left.DType, p.Right.DType, p.Out.DType = x.root.Args[0].Type.DType.String(), x.root.Args[1].Type.DType.String(), x.dtype.String()
+	p := &program.Product{Batch: b.size, M: m.size, N: n.size, K: sum.size}
+	p.Left, ok = matrices(x, b, m, sum, 0)
+	p.Right, ok1 = matrices(y, b, sum, n, 1)
+	p.Out, ok2 = matrices(fusion.View{Strided: out}, b, m, n, 2)
+	p.Left.DType, p.Right.DType, p.Out.DType = from.String(), from.String(), result.DType.String()
 	if !ok || !ok1 || !ok2 || p.Out.Transposed {
 		return nil
 	}
-	for i, t := range x.terms {
-		if !add(p, t, b, rows, cols, len(views)-len(x.terms)+i) {
+	for i, t := range terms {
+		if !add(p, t, b, m, n, 3+i) {
 			return nil
 		}
 	}
 	return p
+}
+
+// added are what kernel k adds to its product in f32; false where it does anything else, but for one rounding to the
+// dtype of the factors.
+func added(k *fusion.Kernel) (terms []fusion.View, ok bool) {
+	v, from := k.F.Results[0].Value, k.Contraction.Left.Type.DType
+	dtype := v.Type.DType
+	for v != k.Root.Result() {
+		o := v.Def
+		switch {
+		case o == nil:
+			return nil, false
+		case o.Name == op.Cast && v.Type.DType == from && o.Args[0].Type.DType == ir.F32 && len(terms) == 0:
+			v = o.Args[0]
+		case op.Has(o, op.ByName) && fusion.SameSpace(o.Args[0].Type.Axes, v.Type.Axes):
+			v = o.Args[0]
+		case o.Name == op.Add && dtype == ir.F32 && v.Type.DType == ir.F32:
+			i := slices.IndexFunc(o.Args, func(a *ir.Value) bool { _, ok := k.Views[a]; return ok })
+			if i < 0 {
+				return nil, false
+			}
+			terms, v = append(terms, k.Views[o.Args[i]]), o.Args[1-i]
+		default:
+			return nil, false
+		}
+	}
+	return terms, dtype == ir.F32 || dtype == from
 }
 
 // add adds a term, which is number at of the lines' views: a matrix that has all elements of the result, or
@@ -169,16 +132,13 @@ type line struct {
 
 // merged is axes as one, whichever order makes them so; false where none does. Axes of size 1 are
 // none.
-func merged(views []op.Strided, axes []string) (line, bool) {
+func merged(views []op.Strided, axes []ir.Axis) (line, bool) {
 	var each []line
-	for _, name := range axes {
-		l := line{size: 1}
+	for _, a := range axes {
+		l := line{size: int64(a.Size)}
 		for _, v := range views {
-			a, ok := v.Axis(name)
-			if ok {
-				l.size = int64(a.Size)
-			}
-			l.strides = append(l.strides, int64(a.Stride))
+			s, _ := v.Axis(a.Name)
+			l.strides = append(l.strides, int64(s.Stride))
 		}
 		if l.size > 1 {
 			each = append(each, l)

@@ -17,22 +17,22 @@ type span struct {
 // keySpans are the blocks of so many keys of which the present rows see any: first those of which
 // each row sees all, if masks hide keys from above alone.
 func (f *folding) keySpans(size int64) []span {
-	seen, open := f.bounding(f.key.size), f.bounding(f.key.size)
-	for _, l := range f.limits.found {
+	seen, open := f.bounding(f.Key.Size), f.bounding(f.Key.Size)
+	for _, l := range f.Limits {
 		at := func(last bool) known {
 			row := f.i32(0)
-			if l.row {
-				row = f.end(f.rows[0], last)
+			if l.Row {
+				row = f.end(f.Rows[0], last)
 			}
-			return f.plus(row, l.at)
+			return f.plus(row, l.At)
 		}
-		if l.upper {
-			seen.below(f.add(at(true), 1), l.at, f.key.size)
+		if l.Upper {
+			seen.below(f.add(at(true), 1), l.At, f.Key.Size)
 			if f.splits() {
-				open.below(f.add(at(false), 2-size), l.at, 0)
+				open.below(f.add(at(false), 2-size), l.At, 0)
 			}
 		} else {
-			seen.from(at(false), l.at, 0)
+			seen.from(at(false), l.At, 0)
 		}
 	}
 	if !f.splits() {
@@ -44,30 +44,30 @@ func (f *folding) keySpans(size int64) []span {
 // rowSpans are the blocks of so many rows that see any of the present keys: last those of which
 // each row sees all.
 func (f *folding) rowSpans(size int64) []span {
-	n := f.rows[0].size
+	n := f.Rows[0].Size
 	seen, open := f.bounding(n), f.bounding(n)
 	either := func(least known, none int64) known { // all rows, or none
 		return f.apply(op.Select, f.apply(op.Ge, least, f.i32(0)), f.i32(n-none), f.i32(none))
 	}
-	for _, l := range f.limits.found {
+	for _, l := range f.Limits {
 		rest := func(last bool) known { // of the key's position less the bound
-			return f.plus(f.end(f.key, last), fusion.Affine{}.Less(l.at))
+			return f.plus(f.end(f.Key, last), fusion.Affine{}.Less(l.At))
 		}
 		switch {
-		case l.row && l.upper:
-			seen.from(rest(false), l.at, 0)
+		case l.Row && l.Upper:
+			seen.from(rest(false), l.At, 0)
 			if f.splits() {
-				open.from(rest(true), l.at, n)
+				open.from(rest(true), l.At, n)
 			}
-		case l.row:
-			seen.below(f.add(rest(true), 1), l.at, n)
-		case l.upper:
-			seen.below(either(f.minus(rest(false)), 0), l.at, n)
+		case l.Row:
+			seen.below(f.add(rest(true), 1), l.At, n)
+		case l.Upper:
+			seen.below(either(f.minus(rest(false)), 0), l.At, n)
 			if f.splits() {
-				open.from(either(f.minus(rest(true)), n), l.at, n)
+				open.from(either(f.minus(rest(true)), n), l.At, n)
 			}
 		default:
-			seen.below(either(rest(true), 0), l.at, n)
+			seen.below(either(rest(true), 0), l.At, n)
 		}
 	}
 	if !f.splits() {
@@ -89,18 +89,20 @@ func (f *folding) next(x known, size int64) *tile.Value {
 
 // splits reports whether blocks of which all is seen have a loop of their own, in which masks are
 // not computed.
-func (f *folding) splits() bool { return f.limits.upper() && len(f.limits.open) > 0 }
+func (f *folding) splits() bool {
+	return len(f.Limits) > 0 && len(f.Open) > 0 && !slices.ContainsFunc(f.Limits, func(l fusion.Limit) bool { return !l.Upper })
+}
 
 // reveal takes masks off the scores, where each row sees all of the present keys.
 func (f *folding) reveal() {
-	for _, m := range slices.Backward(f.limits.open) {
-		f.know(m.masked, f.value(m.all))
+	for _, m := range slices.Backward(f.Open) {
+		f.know(m.Masked, f.value(m.All))
 	}
 }
 
 // end is the last position of the block that the computation is at along d, or the first.
-func (f *folding) end(d dim, last bool) known {
-	r := f.present([]dim{d})[0]
+func (f *folding) end(d fusion.Loop, last bool) known {
+	r := f.present([]fusion.Loop{d})[0]
 	return f.place(nil, []*tile.Range{r}, func([]*tile.Value) *tile.Value {
 		if last {
 			return f.b.Last(r)
@@ -113,10 +115,10 @@ func (f *folding) end(d dim, last bool) known {
 func (f *folding) plus(x known, p fusion.Affine) known {
 	x = f.add(x, p.Const)
 	for _, v := range p.Plus {
-		x = f.apply(op.Add, x, f.limits.same(v))
+		x = f.apply(op.Add, x, f.first(f.AttentionLoops, v))
 	}
 	for _, v := range p.Minus {
-		x = f.apply(op.Sub, x, f.limits.same(v))
+		x = f.apply(op.Sub, x, f.first(f.AttentionLoops, v))
 	}
 	return x
 }
@@ -159,7 +161,7 @@ func (b *bounding) below(x known, p fusion.Affine, open int64) {
 // sure is x, or open where a number in p is so large that x may have overflowed.
 func (b *bounding) sure(x known, p fusion.Affine, open int64) known {
 	for _, v := range slices.Concat(p.Plus, p.Minus) {
-		small := b.apply(op.And, b.apply(op.Le, b.limits.same(v), b.i32(fusion.Farthest)), b.apply(op.Ge, b.limits.same(v), b.i32(-fusion.Farthest)))
+		small := b.apply(op.And, b.apply(op.Le, b.first(b.AttentionLoops, v), b.i32(fusion.Farthest)), b.apply(op.Ge, b.first(b.AttentionLoops, v), b.i32(-fusion.Farthest)))
 		x = b.apply(op.Select, small, x, b.i32(open))
 	}
 	return x

@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend/tile"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -18,19 +19,19 @@ import (
 //	  acc / sum; store
 //	}
 func (f *folding) byRows() {
-	rows := f.ranges(f.rows, f.s.Rows)
+	rows := f.ranges(f.Rows, f.s.Rows)
 	for _, r := range rows { // the longest tasks first: late rows see the most keys
-		r.Reversed = slices.ContainsFunc(f.limits.found, func(l limit) bool { return l.upper && l.row })
+		r.Reversed = slices.ContainsFunc(f.Limits, func(l fusion.Limit) bool { return l.Upper && l.Row })
 	}
-	f.phase(slices.Concat(f.ranges(f.outer), f.ranges(f.groups), rows, f.whole(f.cols)), func() {
+	f.phase(slices.Concat(f.ranges(f.Outer), f.ranges(f.Groups), rows, f.whole(f.Cols)), func() {
 		carry := f.begin()
-		for _, s := range f.keySpans(f.key.block(f.s.Over).Size) {
-			r := f.key.block(f.s.Over)
-			carry = f.visit(f.key, r, s, carry, func(carry []*tile.Value) []*tile.Value {
+		for _, s := range f.keySpans(block(f.Key, f.s.Over).Size) {
+			r := block(f.Key, f.s.Over)
+			carry = f.visit(f.Key, r, s, carry, func(carry []*tile.Value) []*tile.Value {
 				return f.step(r, f.running(carry)).flat()
 			})
 		}
-		delete(f.at, f.key.name())
+		delete(f.at, f.Key.Name())
 		f.finish(f.running(carry))
 		f.storeAll()
 	})
@@ -69,13 +70,13 @@ func (f *folding) begin() []*tile.Value {
 	var r running
 	if f.a.Top != nil {
 		v := f.a.Top.Result()
-		r.top = f.b.Const(v.Type.DType, math.Inf(-1), f.along(v, f.dimensions)...)
+		r.top = f.b.Const(v.Type.DType, math.Inf(-1), f.along(v, f.all)...)
 	}
 	if f.a.Sum != nil {
-		r.sum = f.zero(f.a.Sum)
+		r.sum = f.zero(f.a.Sum.Result())
 	}
-	for _, o := range f.outs {
-		r.acc = append(r.acc, f.zero(o))
+	for _, o := range f.Outs {
+		r.acc = append(r.acc, f.zero(o.Result()))
 	}
 	return r.flat()
 }
@@ -87,7 +88,7 @@ func (f *folding) step(keys *tile.Range, r running) running {
 		r.top, scale = f.rise(keys, r.top)
 	}
 	if f.a.Sum != nil {
-		e := f.over(f.a.Exp.Result(), f.along(f.a.Exp.Result(), f.dimensions))
+		e := f.over(f.a.Exp.Result(), f.along(f.a.Exp.Result(), f.all))
 		sum := f.as(e, r.sum.Type.DType)
 		if keys.Size > 1 {
 			sum = f.b.Reduce(op.ReduceSum, sum, keys)
@@ -98,7 +99,7 @@ func (f *folding) step(keys *tile.Range, r running) running {
 		}
 	}
 	r.acc = slices.Clone(r.acc)
-	for i, o := range f.outs {
+	for i, o := range f.Outs {
 		r.acc[i] = f.sum(o, f.scaled(r.acc[i], scale))
 	}
 	return r
@@ -108,8 +109,8 @@ func (f *folding) step(keys *tile.Range, r running) running {
 // from the old base to the new one, which is known from now on. Where no key has been seen the
 // base is 0, so that exponentials are 0 and not NaN, and nothing has been summed.
 func (f *folding) rise(keys *tile.Range, old *tile.Value) (top, scale *tile.Value) {
-	v := f.a.Top.Args[0]
-	top = f.over(v, f.along(v, f.dimensions))
+	v := f.a.Scores
+	top = f.over(v, f.along(v, f.all))
 	if keys.Size > 1 {
 		top = f.b.Reduce(op.ReduceMax, top, keys)
 	}
@@ -137,7 +138,7 @@ func (f *folding) baseOf(top *tile.Value) *tile.Value {
 		kept[v] = x
 	}
 	f.know(f.a.Top.Result(), top)
-	x := f.over(f.a.Base, f.along(f.a.Base, f.dimensions))
+	x := f.over(f.a.Base, f.along(f.a.Base, f.all))
 	f.scopes[n] = kept
 	return x
 }
@@ -168,9 +169,9 @@ func (f *folding) finish(r running) {
 		r.sum = with(r.sum)
 		f.know(f.a.Sum.Result(), f.as(r.sum, f.a.Sum.Result().Type.DType))
 	}
-	for i, o := range f.outs {
+	for i, o := range f.Outs {
 		x := r.acc[i]
-		if f.divided[i] {
+		if o.Divided {
 			x = f.b.Compute(op.Div, x, f.as(r.sum, x.Type.DType))
 		} else {
 			x = with(x)

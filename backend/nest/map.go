@@ -1,26 +1,28 @@
 package nest
 
-import "ptc/backend/tile"
+import (
+	"ptc/backend/tile"
+	"ptc/ir/fusion"
+)
 
 // mapped is elementwise work: blocks of rows and columns, no stage.
 //
 //	grid (outer…, cols) { loop rest… { compute; store } }
-func (g *gen) mapped() {
-	dims := g.dims(g.k.Space)
-	g.declare()
-	if len(dims) == 0 {
+func mapped(g *gen) {
+	loops := g.k.Loops(g.k.Space)
+	g.mem.declare(loops)
+	if len(loops) == 0 {
 		g.phase(nil, g.storeAll)
 		return
 	}
-	n := len(dims) - 1
-	grid, loops := g.outer(dims[:n])
-	g.blocks(grid, loops, g.ranges(dims[n:], g.s.Cols), g.storeAll)
+	n := len(loops) - 1
+	inBlocks(g, loops[:n], g.ranges(loops[n:], g.s.Cols), g.storeAll)
 }
 
-// blocks is a phase over grid, whose dimensions are cut into single positions, or into
-// blocks of rows where it is the last one, and then over inner; and in it a loop over
-// each of loops.
-func (g *gen) blocks(grid, loops []dim, inner []*tile.Range, body func()) {
+// inBlocks is a phase whose tasks are single positions of outer loops, as many of these as the schedule
+// says, and blocks of inner; in it is a nest of the other outer loops. The last of outer is in blocks of rows.
+func inBlocks(g *gen, outer []fusion.Loop, inner []*tile.Range, body func()) {
+	grid, loops := split(outer, g.s.Grid)
 	rows := []int64{1}
 	if len(loops) == 0 {
 		rows[0] = g.s.Rows
@@ -31,12 +33,22 @@ func (g *gen) blocks(grid, loops []dim, inner []*tile.Range, body func()) {
 			body()
 			return
 		}
-		g.nest(loops[:len(loops)-1], nil, func([]*tile.Value) []*tile.Value {
-			last := loops[len(loops)-1]
-			r := last.block(g.s.Rows)
-			g.set(last, r)
+		n := len(loops) - 1
+		g.nest(loops[:n], nil, func([]*tile.Value) []*tile.Value {
+			r := block(loops[n], g.s.Rows)
+			g.set(loops[n], r)
 			g.loop(r, 1, nil, func([]*tile.Value) []*tile.Value { body(); return nil })
 			return nil
 		})
 	})
+}
+
+// split separates loops outside of rows and columns into those that number tasks, of which a schedule
+// says how many there are, and those that are loops in one; negative is all.
+func split(outer []fusion.Loop, tasks int64) (grid, loops []fusion.Loop) {
+	n := int64(len(outer))
+	if tasks >= 0 {
+		n = min(n, tasks)
+	}
+	return outer[:n:n], outer[n:]
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	cpuchoose "ptc/backend/cpu/choose"
+	gpuchoose "ptc/backend/gpu/choose"
 	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/backend/tile/tiletest"
@@ -108,10 +110,10 @@ func tolerance(d ir.DType, exact bool) float64 {
 // schedules are the one for vectors, whole axes, and some at random: of large kernels,
 // which take long to interpret position by position, without the smallest blocks.
 func schedules(k *fusion.Kernel, r *rand.Rand, n int) []schedule.Schedule {
-	out := []schedule.Schedule{Lanes(k, 8), Threads(k, GPU{}), {}}
-	work := product(single(k.Space))
+	out := []schedule.Schedule{cpuchoose.Schedule(k, 8), gpuchoose.Schedule(k, gpuchoose.GPU{}), {}}
+	work := fusion.Iterations(fusion.Each(k.Space))
 	if k.Class == fusion.Gemm {
-		work *= product(single(k.Reduce))
+		work *= fusion.Iterations(fusion.Each(k.Reduce))
 	}
 	pick := func(of ...int64) int64 {
 		if x := of[r.Intn(len(of))]; x < 1 || x > 3 || work < 1000 {

@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend/tile"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -21,49 +22,23 @@ import (
 // where one of them is its own.
 //
 //	grid (rows, cols) { store 0; loop blocks { if any { loop updates { if own { loop free… { scatter } } } } } }
-func (g *gen) scatter() {
-	root := g.k.Root
-	axis := root.Attrs.Text("axis")
-	out, idx := root.Result().Type, root.Args[1].Type
-	// free axes of the result are the updates' alone, shared ones the indices' too;
-	// summed ones are the indices' alone.
-	var own, free, shared, summed []dim
-	for i, a := range out.Axes {
-		switch {
-		case a.Name == axis || a.Size == 1:
-		case idx.Has(a.Name):
-			shared = append(shared, single([]ir.Axis{a})...)
-		case i == len(out.Axes)-1:
-			own = single([]ir.Axis{a})
-		default:
-			free = append(free, single([]ir.Axis{a})...)
-		}
-	}
-	for _, a := range root.Args[0].Type.Axes {
-		if !out.Has(a.Name) {
-			summed = append(summed, single([]ir.Axis{a})...)
-		}
-	}
-	g.declare()
-	x := &adding{gen: g, axis: dim{[]string{axis}, int64(out.Size(axis))}}
+func scatter(g *gen) {
+	root, loops := g.k.Root, g.k.Scattering()
+	out, axis := root.Result().Type, loops.Axis.Name()
+	g.mem.declare(nil)
+	x := &adding{gen: g, axis: loops.Axis}
 	var grid []*tile.Range
 	if g.s.Task > 0 {
-		x.mine = x.axis.block(g.s.Task)
+		x.mine = block(x.axis, g.s.Task)
 		grid = append(grid, x.mine)
 	}
-	g.phase(append(grid, g.ranges(own, g.s.Cols)...), func() {
-		x.clear(own)
-		x.sweep(slices.Concat(summed, shared), func() {
+	g.phase(append(grid, g.ranges(loops.Own, g.s.Cols)...), func() {
+		x.clear(loops.Own)
+		x.sweep(slices.Concat(loops.Summed, loops.Shared), func() {
 			j := g.local(g.find(root.Args[1]), out, axis)
-			g.nest(free, nil, func([]*tile.Value) []*tile.Value {
+			g.nest(loops.Free, nil, func([]*tile.Value) []*tile.Value {
 				up := g.value(root.Args[0])
-				at := g.indices(g.outs[0])
-				for i, a := range g.outs[0].Axes {
-					if a.Name == axis {
-						at[i] = tile.AtValue(j.x)
-					}
-				}
-				g.b.Scatter(g.outs[0], up, at...)
+				g.b.Scatter(g.mem.outs[0], up, g.indicesWith(g.mem.outs[0], axis, tile.AtValue(j.x))...)
 				return nil
 			})
 		})
@@ -73,17 +48,17 @@ func (g *gen) scatter() {
 // adding is the state of generating a scatter.
 type adding struct {
 	*gen
-	axis dim         // that is looked up
+	axis fusion.Loop // that is looked up
 	mine *tile.Range // the task's positions along it; nil for all
 }
 
 // clear stores zeros, or what the updates are added to, in the order in which the result lies, all of its axes but own.
-func (x *adding) clear(own []dim) {
+func (x *adding) clear(own []fusion.Loop) {
 	g, root := x.gen, x.k.Root
-	var dims []dim
+	var loops []fusion.Loop
 	for _, a := range root.Result().Type.Axes {
-		if a.Name == x.axis.name() || a.Size > 1 && !slices.ContainsFunc(own, func(d dim) bool { return d.last() == a.Name }) {
-			dims = append(dims, dim{[]string{a.Name}, int64(a.Size)})
+		if a.Name == x.axis.Name() || a.Size > 1 && !slices.ContainsFunc(own, func(d fusion.Loop) bool { return d.Last() == a.Name }) {
+			loops = append(loops, fusion.Loop{Axes: []string{a.Name}, Size: int64(a.Size)})
 		}
 	}
 	store := func() {
@@ -91,37 +66,35 @@ func (x *adding) clear(own []dim) {
 		if into := g.k.Addend; into != nil {
 			v = g.value(into)
 		}
-		at := g.indices(g.outs[0])
-		for i, a := range g.outs[0].Axes {
-			if a.Name == x.axis.name() && x.mine != nil {
-				at[i] = tile.AtValue(g.positions(at[i]).x) // which of them the text says in the bounds of the loop
-			}
+		at := g.at[x.axis.Name()]
+		if x.mine != nil {
+			at = tile.AtValue(g.positions(at).x) // which of them the text says in the bounds of the loop
 		}
-		g.b.Store(g.outs[0], v, at...)
+		g.b.Store(g.mem.outs[0], v, g.indicesWith(g.mem.outs[0], x.axis.Name(), at)...)
 	}
-	var clear func(dims []dim)
-	clear = func(dims []dim) {
-		if len(dims) == 0 {
+	var clear func(loops []fusion.Loop)
+	clear = func(loops []fusion.Loop) {
+		if len(loops) == 0 {
 			store()
 			return
 		}
-		d, size, l := dims[0], int64(1), tile.Loop{Stages: 1}
+		d, size, l := loops[0], int64(1), tile.Loop{Stages: 1}
 		switch {
-		case d.name() == x.axis.name() && x.mine != nil:
+		case d.Name() == x.axis.Name() && x.mine != nil:
 			first, last := x.bounds()
 			l.From, l.To = first.x, g.apply(op.Add, last, g.i32(1)).x
-		case len(dims) == 1:
+		case len(loops) == 1:
 			size = 0 // whole
 		}
-		r := d.block(size)
+		r := block(d, size)
 		g.loopOf(r, l, nil, func([]*tile.Value) []*tile.Value {
 			g.set(d, r)
-			clear(dims[1:])
+			clear(loops[1:])
 			return nil
 		})
 	}
-	clear(dims)
-	delete(g.at, x.axis.name())
+	clear(loops)
+	delete(g.at, x.axis.Name())
 }
 
 // bounds are the first and the last of the task's positions.
@@ -132,23 +105,23 @@ func (x *adding) bounds() (first, last known) {
 	return one(x.b.First), one(x.b.Last)
 }
 
-// sweep runs body over single positions of dims; where tasks own positions, only for the
+// sweep runs body over single positions of loops; where tasks own positions, only for the
 // updates that are the task's.
-func (x *adding) sweep(dims []dim, body func()) {
+func (x *adding) sweep(loops []fusion.Loop, body func()) {
 	g := x.gen
-	if len(dims) == 0 {
+	if len(loops) == 0 {
 		x.whenMine(body)
 		return
 	}
-	n := len(dims) - 1
-	g.nest(dims[:n], nil, func([]*tile.Value) []*tile.Value {
-		r := dims[n].block(g.s.Over)
+	n := len(loops) - 1
+	g.nest(loops[:n], nil, func([]*tile.Value) []*tile.Value {
+		r := block(loops[n], g.s.Over)
 		g.loop(r, int(g.s.Stages), nil, func([]*tile.Value) []*tile.Value {
-			g.set(dims[n], r)
+			g.set(loops[n], r)
 			if r.Size == 1 || x.mine == nil {
 				x.whenMine(body)
 			} else {
-				x.each(dims[n], r, body)
+				x.each(loops[n], r, body)
 			}
 			return nil
 		})
@@ -158,7 +131,7 @@ func (x *adding) sweep(dims []dim, body func()) {
 
 // each runs body for the positions of block r of d that are the task's, in order, if there is
 // one.
-func (x *adding) each(d dim, r *tile.Range, body func()) {
+func (x *adding) each(d fusion.Loop, r *tile.Range, body func()) {
 	g := x.gen
 	top := len(g.scopes) - 1
 	before := maps.Clone(g.scopes[top])
@@ -167,7 +140,7 @@ func (x *adding) each(d dim, r *tile.Range, body func()) {
 	any := g.apply(op.Gt, most, g.i32(0))
 	g.scopes[top] = before // what was computed is of the whole block
 	g.when(any, func() {
-		one := d.block(1)
+		one := block(d, 1)
 		bound := func(emit func(r *tile.Range) *tile.Value) known {
 			return g.place(nil, []*tile.Range{r}, func([]*tile.Value) *tile.Value { return emit(r) })
 		}
@@ -182,7 +155,7 @@ func (x *adding) each(d dim, r *tile.Range, body func()) {
 
 // isMine says of updates whether they go to the task's positions.
 func (x *adding) isMine() known {
-	j := x.local(x.find(x.k.Root.Args[1]), x.k.Root.Result().Type, x.axis.name())
+	j := x.local(x.find(x.k.Root.Args[1]), x.k.Root.Result().Type, x.axis.Name())
 	first, last := x.bounds()
 	return x.apply(op.And, x.apply(op.Ge, j, first), x.apply(op.Le, j, last))
 }

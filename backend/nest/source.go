@@ -3,56 +3,9 @@ package nest
 import (
 	"ptc/backend/tile"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
-
-// meshSize is the size of a mesh axis and its place in the mesh.
-func meshSize(f *ir.Func, name string) (size, at int) {
-	for i, a := range f.Attrs.Sizes("mesh") {
-		if a.Name == name {
-			return a.N, i
-		}
-	}
-	return 1, -1
-}
-
-// partsOf is the number of parts that axis a is in.
-func partsOf(f *ir.Func, a ir.Axis) int {
-	parts := 1
-	for _, m := range a.Mesh {
-		size, _ := meshSize(f, m)
-		parts *= size
-	}
-	return parts
-}
-
-// scattered reports whether a device has parts of several runs along axis i of a source,
-// longer than 1: then the numbers of its elements are at no constant distance.
-func scattered(f *ir.Func, o *ir.Op, i int) bool {
-	a := o.Result().Type.Axes[i]
-	length, _ := op.RunOf(o, i, partsOf(f, a))
-	return length > 1 && length%max(1, a.Size) != 0
-}
-
-// numbering sees the elements that a device computes of a source as they are numbered
-// in the whole tensor. An axis that is scattered has the stride of the whole.
-func numbering(f *ir.Func, o *ir.Op) op.Strided {
-	t := o.Result().Type
-	whole := t.Clone()
-	whole.Pad = 0 // elements are numbered, not places
-	for i, a := range t.Axes {
-		whole.Axes[i].Size = op.WholeOf(o, i, partsOf(f, a))
-	}
-	v := op.Dense(whole)
-	for i, a := range t.Axes {
-		v.Axes[i].Size = a.Size
-		v.Offset += op.FirstOf(o, i) * v.Axes[i].Stride
-		if length, apart := op.RunOf(o, i, partsOf(f, a)); length == 1 {
-			v.Axes[i].Stride *= apart
-		}
-	}
-	return v
-}
 
 func (g *gen) i32(c int64) known { return g.constant(ir.I32, float64(int32(c))) }
 
@@ -61,11 +14,11 @@ func (g *gen) i32(c int64) known { return g.constant(ir.I32, float64(int32(c))) 
 func (g *gen) coordinate(over []string) known {
 	sum := g.i32(0)
 	for _, m := range over {
-		size, at := meshSize(g.k.F, m)
-		if at < 0 || g.coords == nil {
+		size, at := fusion.MeshAxis(g.k.F, m)
+		if at < 0 || g.mem.coords == nil {
 			continue
 		}
-		c := g.load(g.coords, []tile.Affine{tile.AtConst(int64(at))}, nil)
+		c := g.load(g.mem.coords, []tile.Affine{tile.AtConst(int64(at))}, nil)
 		sum = g.apply(op.Add, g.apply(op.Mul, sum, g.i32(int64(size))), c)
 	}
 	return sum
@@ -117,11 +70,11 @@ func (g *gen) positions(x tile.Affine) known {
 // random is Philox at the elements' global numbers, as the row of random defines it.
 func (g *gen) random(o *ir.Op) known {
 	t := o.Result().Type
-	strides := numbering(g.k.F, o)
+	strides := fusion.Numbering(g.k.F, o)
 	at := tile.AtConst(int64(strides.Offset))
-	view := g.joined(op.Strided{Axes: strides.Axes})
+	view := g.mem.joined(op.Strided{Axes: strides.Axes})
 	for _, a := range view.Axes {
-		if i := t.Index(a.Name); i < 0 || !scattered(g.k.F, o, i) {
+		if i := t.Index(a.Name); i < 0 || !fusion.Scattered(g.k.F, o, i) {
 			at = at.Add(g.at[a.Name].Times(int64(a.Stride)))
 		}
 	}
@@ -131,12 +84,12 @@ func (g *gen) random(o *ir.Op) known {
 		args = append(args, k)
 	}
 	for i, a := range t.Axes {
-		length, apart := op.RunOf(o, i, partsOf(g.k.F, a))
+		length, apart := op.RunOf(o, i, fusion.Shards(g.k.F, a))
 		stride := strides.Axes[i].Stride // of the whole
 		if length == 1 {
 			stride /= apart
 		}
-		if scattered(g.k.F, o, i) {
+		if fusion.Scattered(g.k.F, o, i) {
 			moving(g.inRuns(g.globally(a, g.positions(g.at[a.Name])), length, apart), stride)
 		} else if len(a.Mesh) > 0 {
 			moving(g.inRuns(g.globally(a, g.i32(0)), length, apart), stride)
@@ -181,14 +134,8 @@ func (g *gen) gather(o *ir.Op) known {
 	axis := o.Attrs.Text("axis")
 	table := o.Args[0]
 	j := g.local(g.find(o.Args[1]), table.Type, axis)
-	view := g.view(table)
-	at := g.indices(view)
-	for i, a := range view.Axes {
-		if a.Name == axis {
-			at[i] = tile.AtValue(j.x)
-		}
-	}
-	return g.load(view, at, []known{j})
+	view := g.mem.view(table)
+	return g.load(view, g.indicesWith(view, axis, tile.AtValue(j.x)), []known{j})
 }
 
 // local is the global position j along an axis of t as a position in the part that

@@ -3,9 +3,11 @@ package nest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ptc/backend/tile"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/op"
 )
 
@@ -44,15 +46,12 @@ func (g *gen) compute(v *ir.Value) known {
 	if other := g.instead[v]; other != nil {
 		return other()
 	}
-	if view := g.packed[v]; view != nil {
-		return g.load(view, g.indices(view), nil)
-	}
 	if _, ok := g.k.Views[v]; ok {
-		view := g.view(v)
+		view := g.mem.view(v)
 		return g.load(view, g.indices(view), nil)
 	}
 	o := v.Def
-	switch d := op.Of(o); {
+	switch {
 	case o.Name == op.Const:
 		return g.constant(v.Type.DType, o.Attrs.Float("value", 0))
 	case o.Name == op.Index:
@@ -67,21 +66,10 @@ func (g *gen) compute(v *ir.Value) known {
 		return g.find(o.Args[0])
 	case o.Name == op.Cast:
 		return g.place(g.operands(o), nil, func(x []*tile.Value) *tile.Value { return g.b.Cast(x[0], v.Type.DType) })
-	case d.Class == op.Contraction, d.Class == op.Reduction:
-		return g.folded(o)
-	case d.Class == op.Elementwise:
+	case op.Of(o).Class == op.Elementwise:
 		return g.apply(tile.Kind(o.Name), g.operands(o)...)
 	}
 	panic(fmt.Sprintf("nest: %s is not computed element by element", o.Name))
-}
-
-// view is how v sees its argument.
-func (g *gen) view(v *ir.Value) *tile.View {
-	if g.views[v] == nil {
-		w := g.k.Views[v]
-		g.views[v] = g.b.View(g.args[w.Arg].Name, g.args[w.Arg], g.joined(w.Strided))
-	}
-	return g.views[v]
 }
 
 func (g *gen) operands(o *ir.Op) []known {
@@ -136,13 +124,16 @@ func (g *gen) over(v *ir.Value, ranges []*tile.Range) *tile.Value {
 	return k.x
 }
 
-// along are the ranges of those of dims that v has, which the computation is at.
-func (g *gen) along(v *ir.Value, dims []dim) []*tile.Range {
+// along are the ranges of those of loops that v has, which the computation is at.
+func (g *gen) along(v *ir.Value, loops []fusion.Loop) []*tile.Range {
+	return g.present(slices.DeleteFunc(slices.Clone(loops), func(l fusion.Loop) bool { return !v.Type.Has(l.Last()) }))
+}
+
+// present are the ranges that the computation is at along loops.
+func (g *gen) present(loops []fusion.Loop) []*tile.Range {
 	var out []*tile.Range
-	for _, d := range dims {
-		if v.Type.Has(d.last()) {
-			out = append(out, rangesOf([]tile.Affine{g.at[d.name()]})...)
-		}
+	for _, l := range loops {
+		out = append(out, rangesOf([]tile.Affine{g.at[l.Name()]})...)
 	}
 	return out
 }

@@ -95,7 +95,7 @@ func TrainOn(p *program.Plan, steps, below int) (*Run, error) {
 	if step == nil {
 		return nil, fmt.Errorf("the plan has no step")
 	}
-	r := &Run{Devices: p.Ranks(), Grads: map[string][]float64{}, Params: map[string][]float64{}, States: map[string][]float64{}}
+	r := &Run{Devices: p.Mesh.Ranks(), Grads: map[string][]float64{}, Params: map[string][]float64{}, States: map[string][]float64{}}
 	for n := range steps {
 		m.SetStep(int64(n) + 1)
 		m.SetSeed(seed)

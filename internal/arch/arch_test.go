@@ -39,10 +39,11 @@ var layers = map[string][]string{
 	"internal/openpath":   nil,               // paths of repeated modules, for modules and for plans
 	"internal/hfclass":    nil,               // what transformers takes keys for, for imports and exports
 	"internal/ranges":     nil,               // what lies at a range of bytes, for proofs and for plans
+	"internal/rolled":     nil,               // the structure of repetition, for modules, plans and the proofs about both
 
 	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
 
-	"runtime/program": {"internal/collective", "internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular"}, // the plan is data
+	"runtime/program": {"internal/collective", "internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular", "internal/rolled"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"internal/collective", "runtime/program"},
 	"runtime/device/host": {"internal/collective", "internal/units", "runtime/device", "runtime/native", "runtime/program"},
@@ -50,16 +51,17 @@ var layers = map[string][]string{
 	// executes it.
 	"runtime/cuda":                   {"internal/collective", "internal/foreign", "internal/units", "runtime/device", "runtime/program"},
 	"runtime/cuda/blaslt":            {"internal/foreign", "runtime/program"},
-	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "internal/foreign"},
-	"runtime/cuda/blaslt/fakeblaslt": {"internal/foreign", "runtime/cuda/fakecuda"},
+	"runtime/cuda/fakelib":           {"internal/foreign"},
+	"runtime/cuda/fakecuda":          {"backend/gpu/emu", "backend/gpu/ptx", "runtime/cuda/fakelib"},
+	"runtime/cuda/blaslt/fakeblaslt": {"runtime/cuda/fakecuda", "runtime/cuda/fakelib"},
 	// The library for tests works on the GPUs of the driver for tests.
-	"runtime/comm/nccl/fakenccl": {"internal/dtype", "internal/foreign", "runtime/cuda/fakecuda"},
+	"runtime/comm/nccl/fakenccl": {"internal/dtype", "runtime/cuda/fakecuda", "runtime/cuda/fakelib"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
 	"runtime":         {"internal/collective", "internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
 
 	"stdlib":          nil,
-	"ir":              {"internal/collective", "internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/wide"},
+	"ir":              {"internal/collective", "internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/ranges", "internal/rolled", "internal/wide"},
 	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
@@ -70,10 +72,10 @@ var layers = map[string][]string{
 	"lang/directive":  {"internal/diag", "internal/dtype", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang/keymap":     {"internal/diag", "ir", "lang/eval", "lang/source", "lang/syntax", "lang/value"},
 	"lang":            {"internal/diag", "ir", "stdlib"},
-	"passes":          {"internal/collective", "internal/units", "internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/wide", "ir"},
+	"passes":          {"internal/collective", "internal/units", "internal/diag", "internal/dtype", "internal/openpath", "internal/progress", "internal/ranges", "internal/rolled", "internal/wide", "ir"},
 	"passes/passtest": {"internal/collective", "internal/diag", "internal/golden", "ir", "passes"},
 
-	"backend": {"internal/collective", "internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/amx", "ir", "runtime/program"},
+	"backend": {"internal/collective", "internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/rolled", "internal/amx", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
 	"backend/tile": {"ir"},
 	"backend/nest": {"backend/tile", "ir"},
@@ -82,11 +84,13 @@ var layers = map[string][]string{
 	// The rooms of each machine: what is shared knows of neither, and neither knows of the other.
 	"backend/cpu":           {"backend", "internal/amx", "internal/diag", "internal/foreign", "internal/processors", "ir", "runtime/program"},
 	"backend/cpu/attention": {"backend/kernel"},
+	"backend/cpu/choose":    {"backend/tile/schedule", "ir"},
 	"backend/cpu/gemm":      {"backend/kernel"},
-	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
+	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/choose", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
 	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
 	// Layouts are assigned before there is any code.
 	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "ir"},
+	"backend/gpu/choose": {"backend/tile/schedule", "ir"},
 	"backend/gpu/emu":    {"backend/gpu/ptx"},
 	"backend/gpu/layout": {},
 	"backend/gpu/ptx":    {},
@@ -131,7 +135,7 @@ var layers = map[string][]string{
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
-var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/checkpoint/safetensors/safetensorstest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/storage/fakestore", "runtime/device/fake"}
+var helpers = []string{"backend/kernel/kerneltest", "backend/tile/tiletest", "internal/golden", "ir/irtest", "passes/passtest", "runtime/checkpoint/safetensors/safetensorstest", "runtime/comm/nccl/fakenccl", "runtime/cuda/blaslt/fakeblaslt", "runtime/cuda/fakecuda", "runtime/cuda/fakelib", "runtime/storage/fakestore", "runtime/device/fake"}
 
 // libraries says where a library that shapes the code around it may be used
 // (besides tests), so that it can be replaced.
@@ -275,6 +279,24 @@ func TestImportsRunOneWay(t *testing.T) {
 			}
 			if withinAny(to, helpers) && !withinAny(f.dir, helpers) {
 				t.Errorf("%s imports %s, which is for tests", f.name, to)
+			}
+		}
+	}
+}
+
+// readers are the files of passes/memory that read, and check, where the others, which plan, have placed values.
+var readers = []string{"check.go", "device.go", "places.go", "spots.go", "turns.go", "uses.go"}
+
+// TestProofsShareNothingWithPlanners: whoever places buffers of repeated parts of a program does not
+// reason as whoever proves their places.
+func TestProofsShareNothingWithPlanners(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || f.dir != "passes/memory" || slices.Contains(readers, path.Base(f.name)) {
+			continue
+		}
+		for _, i := range f.imports {
+			if i == module+"/internal/rolled" || i == module+"/ir/excerpt" {
+				t.Errorf("%s plans, and imports %s, on which proofs of plans rest", f.name, i)
 			}
 		}
 	}

@@ -9,7 +9,8 @@ import (
 // Span is the numbers from Lo up to and without Hi.
 type Span struct{ Lo, Hi int64 }
 
-func (s Span) meets(t Span) bool { return s.Lo < t.Hi && t.Lo < s.Hi }
+// Meets reports whether a number is in both.
+func (s Span) Meets(t Span) bool { return s.Lo < t.Hi && t.Lo < s.Hi }
 
 // Index finds those of many spans that meet one. It holds them by their begins,
 // next to the furthest end up to each: where few overlap each other, it looks at
@@ -41,7 +42,7 @@ func NewIndex(spans []Span) *Index {
 func (x *Index) Meeting(s Span, found []int) []int {
 	n, first := sort.Search(len(x.ends), func(n int) bool { return x.ends[n] > s.Lo }), len(found)
 	for ; n < len(x.order) && x.spans[x.order[n]].Lo < s.Hi; n++ {
-		if i := x.order[n]; x.spans[i].meets(s) {
+		if i := x.order[n]; x.spans[i].Meets(s) {
 			found = append(found, int(i))
 		}
 	}

@@ -72,7 +72,7 @@ func TestIndex(t *testing.T) {
 			s := Span{lo, lo + r.Int63n(40)}
 			var want []int
 			for i, u := range spans {
-				if u.meets(s) {
+				if u.Meets(s) {
 					want = append(want, i)
 				}
 			}

@@ -1,103 +1,99 @@
 package excerpt
 
 import (
+	"ptc/internal/ranges"
+	"ptc/internal/rolled"
 	"ptc/ir"
 	"ptc/ir/op"
 )
 
-// cluster is families that lie in each other's stretch: a frame.
+// cluster is values in rows that lie in each other's stretch: a frame.
 type cluster struct {
-	families []family
-	memory   ir.Memory
-	step     int64
-	micro    microSpread
-	lo, hi   int64 // of one microbatch
+	places []Placed
+	memory ir.Memory
+	step   int64
+	micro  ir.Spread
+	ranges.Span
 }
 
-// join puts x to the cluster in whose stretch it lies, and these together. It reports
-// whether all that meet have one step, and one ring of microbatches.
-func join(clusters []*cluster, x family, count int) ([]*cluster, bool) {
-	lo, hi := x.hull(count)
-	c := &cluster{[]family{x}, x.memory, x.spread.Step, microOf(x.spread), lo, hi}
-	out := clusters[:0:0]
-	for _, d := range clusters {
-		if d.memory != c.memory || d.hi <= c.lo || c.hi <= d.lo {
-			out = append(out, d)
-			continue
-		}
-		if d.step != c.step || d.micro != c.micro {
-			return nil, false
-		}
-		c.families = append(d.families, c.families...)
-		c.lo, c.hi = min(c.lo, d.lo), max(c.hi, d.hi)
+// clustersOf puts values to those in whose stretch they lie. It reports whether all that
+// meet have one step, and one ring of microbatches.
+func clustersOf(places []Placed) (out []*cluster, ok bool) {
+	var hulls []rolled.Hull[ir.Memory]
+	for i, x := range places {
+		moves := x.Micro()
+		moves.Step = x.Step
+		lo, hi := x.Ends()
+		hulls = append(hulls, rolled.Hull[ir.Memory]{Memory: x.Memory, Lo: lo, Hi: hi, Moves: moves, ID: i})
 	}
-	return append(out, c), true
+	for group := range rolled.Groups(hulls) {
+		x := group[0]
+		c := &cluster{memory: x.Memory, step: x.Moves.Step, micro: x.Moves.Micro(), Span: ranges.Span{Lo: x.Lo}}
+		for _, h := range group {
+			c.places, c.Hi = append(c.places, places[h.ID]), max(c.Hi, h.Hi)
+		}
+		out = append(out, c)
+	}
+	return out, rolled.Alike(hulls)
 }
 
 // reach is over how many places the values of one instance stretch.
 func (c *cluster) reach() int64 {
-	lo, hi := c.families[0].at, c.families[0].at
-	for _, x := range c.families {
-		lo, hi = min(lo, x.at), max(hi, x.at+x.size())
+	lo, hi := c.places[0].At, c.places[0].At
+	for _, x := range c.places {
+		lo, hi = min(lo, x.At), max(hi, x.At+x.Bytes())
 	}
 	return (hi-lo+c.step-1)/c.step + 1
 }
 
 // move gives a cluster of count instances, of which few are left, its addresses.
 func (e *excerpter) move(c *cluster, count, few int) bool {
-	frame, _ := e.x.Frame(c.memory, c.lo)
+	frame, _ := e.x.Frame(c.memory, c.Lo)
 	if frame < 0 {
-		frame = e.frame(Frame{c.memory, c.lo, c.hi})
+		frame = e.frame(Frame{c.memory, c.Span})
 	}
-	bytes := c.hi - c.lo - c.step*int64(count-few)
-	if c.micro.ring > 1 {
-		c.micro.step = roundUp(bytes)
-		bytes = c.micro.step * int64(c.micro.ring)
+	bytes := c.Hi - c.Lo - c.step*int64(count-few)
+	if c.micro.MicroRing > 1 {
+		c.micro.MicroStep = roundUp(bytes)
+		bytes = c.micro.MicroStep * int64(c.micro.MicroRing)
 	}
-	by := e.allot(frame, c.lo, bytes) - c.lo
-	for _, x := range c.families {
-		x.set(x.at+by, c.micro)
-		if d := x.v.Def; d != nil && d.Name == ir.Enter && !e.entered(d, x, c, by, few) {
-			return false
+	by := e.allot(frame, c.Lo, bytes) - c.Lo
+	for _, x := range c.places {
+		x.put(x.At+by, c.micro)
+		if d := x.Value.Def; d != nil && d.Name == ir.Enter {
+			first, _ := d.Run.Way().Ends()
+			if !e.end(d.Args[0], x, c, by, first, few) {
+				return false
+			}
 		}
 	}
 	for _, o := range e.g.Ops {
-		if o.Name == ir.Leave && !e.left(o, c, by, few) {
-			return false
-		}
-	}
-	return true
-}
-
-// entered moves what enters a run where it is in the excerpt.
-func (e *excerpter) entered(o *ir.Op, x family, c *cluster, by int64, few int) bool {
-	first, _ := o.Run.Ends()
-	at := x.at + x.spread.Of(first, 0)
-	if o.Run.Down {
-		first = few - 1
-	}
-	return e.once(o.Args[0], c.micro, at, x.at+by+x.spread.Step*int64(first))
-}
-
-// left moves what leaves a run where it is in the excerpt, if it is of the cluster.
-func (e *excerpter) left(o *ir.Op, c *cluster, by int64, few int) bool {
-	for _, x := range c.families {
-		if x.v != o.Args[1] {
+		if o.Name != ir.Leave {
 			continue
 		}
-		_, last := o.Run.Ends()
-		at := x.at + x.spread.Of(last, 0)
-		if !o.Run.Down {
-			last = few - 1
+		for _, x := range c.places {
+			_, last := o.Run.Way().Ends()
+			if x.Value == o.Args[1] && !e.end(o.Result(), x, c, by, last, few) {
+				return false
+			}
 		}
-		return e.once(o.Result(), c.micro, at, x.at+by+x.spread.Step*int64(last))
 	}
 	return true
+}
+
+// end moves v, which is what instance k of x is, the first or the last of a run, outside
+// of it, to where that is in the excerpt.
+func (e *excerpter) end(v *ir.Value, x Placed, c *cluster, by int64, k, few int) bool {
+	at := x.Place.Of(k, 0)
+	if k > 0 {
+		k = few - 1
+	}
+	return e.once(v, c.micro, at, x.At+by+x.Step*int64(k))
 }
 
 // once moves a value that is there once, or once for each microbatch, with all that is in
 // its place, from one address to another. It reports whether that is possible.
-func (e *excerpter) once(v *ir.Value, micro microSpread, from, to int64) bool {
+func (e *excerpter) once(v *ir.Value, micro ir.Spread, from, to int64) bool {
 	d := v.Def
 	if d == nil || op.Has(d, op.InPlace) || v.In() != nil {
 		return false
@@ -110,7 +106,7 @@ func (e *excerpter) once(v *ir.Value, micro microSpread, from, to int64) bool {
 		return false
 	}
 	if d.At[j] = to; j < len(d.Spread) {
-		micro.put(&d.Spread[j])
+		setMicro(&d.Spread[j], micro)
 	}
 	e.moved[v] = to - from
 	for _, r := range e.readers[v] {
@@ -122,7 +118,7 @@ func (e *excerpter) once(v *ir.Value, micro microSpread, from, to int64) bool {
 				return false
 			}
 			if o.At[0] += to - from; len(o.Spread) == 1 {
-				micro.put(&o.Spread[0])
+				setMicro(&o.Spread[0], micro)
 			}
 		case op.Has(o, op.Completes) && r.n < len(o.Results):
 			if !e.once(o.Results[r.n], micro, from, to) {

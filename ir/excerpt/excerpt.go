@@ -4,8 +4,9 @@ import (
 	"slices"
 	"sort"
 
+	"ptc/internal/ranges"
+	"ptc/internal/rolled"
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // Excerpt is a function with fewer instances and microbatches, and its frames.
@@ -19,7 +20,7 @@ type Excerpt struct {
 // in truth.
 type Frame struct {
 	Memory ir.Memory
-	Lo, Hi int64
+	ranges.Span
 }
 
 // Part is a range of addresses in the excerpt, of a frame.
@@ -62,7 +63,6 @@ func excerptOf(x Excerpt) *excerpter {
 	f := x.F
 	e := &excerpter{g: f.Clone(), moved: map[*ir.Value]int64{}, readers: map[*ir.Value][]reader{}}
 	e.x = Excerpt{Frames: slices.Clone(x.Frames), Parts: slices.Clone(x.Parts)}
-	e.memory = op.Memories(e.g)
 	for _, o := range e.g.Ops {
 		o.At, o.Spread = slices.Clone(o.At), slices.Clone(o.Spread)
 		for n, v := range o.Args {
@@ -112,8 +112,7 @@ func roundUp(n int64) int64 { return (n + alignment - 1) / alignment * alignment
 
 type excerpter struct {
 	g       *ir.Func
-	x       Excerpt // its frames
-	memory  map[*ir.Value]ir.Memory
+	x       Excerpt             // its frames
 	moved   map[*ir.Value]int64 // by how much, of what is there once and lies in a frame
 	top     int64               // of what has addresses
 	fewer   bool
@@ -126,57 +125,23 @@ type reader struct {
 	n int
 }
 
-// family is a value that instances have each, how they lie, and who notes another place.
-type family struct {
-	v      *ir.Value
-	memory ir.Memory
-	at     int64
-	spread ir.Spread
-	set    func(at int64, micro microSpread)
-}
-
-// microSpread is how microbatches lie, see [ir.Spread].
-type microSpread struct {
-	step int64
-	ring int
-}
-
-func microOf(s ir.Spread) microSpread { return microSpread{s.MicroStep, s.MicroRing} }
-
-// put has s be so, if there is one for each microbatch.
-func (m microSpread) put(s *ir.Spread) {
-	if s.MicroRing > 0 {
-		s.MicroStep, s.MicroRing = m.step, m.ring
-	}
-}
-
-func (x family) size() int64 { return int64(x.v.Type.Bytes()) }
-
-// hull is all bytes of the instances of one microbatch, and those between.
-func (x family) hull(count int) (lo, hi int64) {
-	return x.at, x.at + x.spread.Step*int64(count-1) + x.size()
-}
-
 // stack makes s, which is t in the excerpt, smaller if that is possible and of use. It
 // reports whether there can be an excerpt.
 func (e *excerpter) stack(s, t *ir.Stack) bool {
-	apart, ring, ok := e.families(t)
+	places, period, ok := e.places(t)
 	if !ok {
 		return false
 	}
-	var clusters []*cluster
-	for _, x := range apart {
-		if clusters, ok = join(clusters, x, s.Count); !ok {
-			return false
-		}
+	clusters, ok := clustersOf(places)
+	if !ok {
+		return false
 	}
 	reach := int64(1)
 	for _, c := range clusters {
 		reach = max(reach, c.reach())
 	}
-	few := 2*ring + int(reach) + e.ahead(t) + 4
-	few += ((s.Count-few)%ring + ring) % ring
-	if few >= s.Count {
+	few := rolled.Few(s.Count, period, e.ahead(t), int(reach))
+	if few == s.Count {
 		return true
 	}
 	for _, c := range clusters {
@@ -184,68 +149,33 @@ func (e *excerpter) stack(s, t *ir.Stack) bool {
 			return false
 		}
 	}
-	t.Count = few
-	e.fewer = true
-	for _, a := range e.g.Args {
-		a.Spread.Ring = shortened(a.Spread.Ring, a.Value.Each == t, s.Count, few)
-	}
-	for _, o := range e.g.Ops {
-		for j := range o.Spread {
-			o.Spread[j].Ring = shortened(o.Spread[j].Ring, o.Results[j].In() == t, s.Count, few)
+	for _, x := range Places(e.g) {
+		if x.Value.In() == t && x.spread != nil && x.Ring >= s.Count {
+			x.spread.Ring = few
 		}
 	}
+	t.Count = few
+	e.fewer = true
 	return true
 }
 
-func shortened(ring int, here bool, count, few int) int {
-	if here && ring >= count {
-		return few
-	}
-	return ring
-}
-
-// families lists what instances of t have each in a place of its own, and the
+// places lists what instances of t have each in a place of its own, and gives the
 // least common multiple of the lengths of rings.
-func (e *excerpter) families(t *ir.Stack) (apart []family, ring int, ok bool) {
-	ring = 1
-	add := func(x family) bool {
+func (e *excerpter) places(t *ir.Stack) (rows []Placed, period int, ok bool) {
+	const most = 1 << 10
+	period = 1
+	for _, x := range Places(e.g) {
 		switch {
-		case x.spread.Step == 0 || x.spread.Ring == 1 || x.spread.Ring == 0:
-		case x.spread.Ring < t.Count:
-			ring *= x.spread.Ring / gcd(ring, x.spread.Ring)
-		case x.spread.Step < 0:
-			return false
-		default:
-			apart = append(apart, x)
-		}
-		return ring < 1<<10
-	}
-	for _, a := range e.g.Args {
-		if a.Value.Each == t && !add(family{a.Value, a.Memory, a.At.Bytes(), a.Spread, func(at int64, m microSpread) { a.At = ir.OffsetOf(at); m.put(&a.Spread) }}) {
+		case x.Value.In() != t || x.Step == 0 || x.Ring <= 1:
+		case x.Ring < t.Count:
+			period = rolled.Common(period, x.Ring, most)
+		case x.Step < 0:
 			return nil, 0, false
+		default:
+			rows = append(rows, x)
 		}
 	}
-	for _, o := range e.g.Ops {
-		if o.Run == nil || o.Run.Stack != t || o.Name == ir.Leave {
-			continue
-		}
-		for j, v := range o.Results {
-			if j >= len(o.Spread) || j >= len(o.At) {
-				continue
-			}
-			if !add(family{v, e.memory[v], o.At[j], o.Spread[j], func(at int64, m microSpread) { o.At[j] = at; m.put(&o.Spread[j]) }}) {
-				return nil, 0, false
-			}
-		}
-	}
-	return apart, ring, true
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return rows, period, period < most
 }
 
 // ahead is how far apart operations of one turn are, in instances.

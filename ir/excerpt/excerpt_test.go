@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/ranges"
 	"ptc/ir"
 	"ptc/ir/excerpt"
 )
@@ -76,7 +77,7 @@ func TestFrames(t *testing.T) {
 		t.Fatalf("frames: %v", x.Frames)
 	}
 	fr, n := x.Parts[0], int64(x.F.Stacks[0].Count)
-	if want := (excerpt.Frame{Memory: ir.Device, Lo: 64, Hi: 64 + 128*1000 + 64}); x.Frames[0] != want {
+	if want := (excerpt.Frame{Memory: ir.Device, Span: ranges.Span{Lo: 64, Hi: 64 + 128*1000 + 64}}); x.Frames[0] != want {
 		t.Errorf("frame %v, want %v", x.Frames[0], want)
 	}
 	if fr.End != fr.Begin+128*n+64 || fr.Begin < 128*1000+320 {

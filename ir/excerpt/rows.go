@@ -1,25 +1,24 @@
 package excerpt
 
 import (
-	"cmp"
 	"slices"
 
+	"ptc/internal/ranges"
+	"ptc/internal/rolled"
 	"ptc/ir"
-	"ptc/ir/op"
 )
 
 // Row is what microbatches have each, in rings of places that lie in each other's
-// stretch: Lo up to Hi are all of its places, and Step and Ring those of every value.
+// stretch: its span are all of its places, and Step and Ring those of every value.
 type Row struct {
 	Memory ir.Memory
-	Lo, Hi int64
+	ranges.Span
 	Step   int64
 	Ring   int
 	Values []*ir.Value
 
-	one  int64 // up to where the places of the first microbatch go
-	at   []int64
-	sets []func(at int64, m microSpread)
+	one    int64 // up to where the places of the first microbatch go
+	places []Placed
 }
 
 // Rows are those of f, in the order of their places. ok is false where what microbatches
@@ -29,51 +28,27 @@ func Rows(f *ir.Func) (rows []*Row, ok bool) {
 	if len(f.Tasks) == 0 {
 		return nil, true
 	}
-	memory := op.Memories(f)
-	add := func(v *ir.Value, at int64, s ir.Spread, set func(int64, microSpread)) {
-		if s.MicroRing < 1 {
-			return
-		}
-		lo, hi := at, at+int64(v.Type.Bytes())
-		if last := s.Step * int64(max(1, min(s.Ring, v.Count()))-1); last < 0 {
-			lo += last
-		} else {
-			hi += last
-		}
-		rows = append(rows, &Row{memory[v], lo, hi + s.MicroStep*int64(s.MicroRing-1), s.MicroStep, s.MicroRing, []*ir.Value{v},
-			hi, []int64{at}, []func(int64, microSpread){set}})
+	places := slices.DeleteFunc(Places(f), func(x Placed) bool { return x.MicroRing < 1 })
+	var hulls []rolled.Hull[ir.Memory]
+	for i, x := range places {
+		all := x.Hull()
+		hulls = append(hulls, rolled.Hull[ir.Memory]{Memory: x.Memory, Lo: all.Lo, Hi: all.Hi, Moves: x.Micro(), ID: i})
 	}
-	for _, a := range f.Args {
-		add(a.Value, a.At.Bytes(), a.Spread, func(at int64, m microSpread) { a.At = ir.OffsetOf(at); m.put(&a.Spread) })
+	if !rolled.Alike(hulls) {
+		return nil, false
 	}
-	for _, o := range f.Ops {
-		for j, v := range o.Results {
-			if j < len(o.At) && j < len(o.Spread) {
-				add(v, o.At[j], o.Spread[j], func(at int64, m microSpread) { o.At[j] = at; m.put(&o.Spread[j]) })
-			}
+	for group := range rolled.Groups(hulls) {
+		by := group[0].Moves
+		r := &Row{Memory: group[0].Memory, Span: ranges.Span{Lo: group[0].Lo}, Step: by.MicroStep, Ring: by.MicroRing}
+		for _, h := range group {
+			r.Values, r.places, r.Hi = append(r.Values, places[h.ID].Value), append(r.places, places[h.ID]), max(r.Hi, h.Hi)
 		}
-	}
-	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Or(cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.Lo, b.Lo)) })
-	out := rows[:0]
-	for _, x := range rows {
-		if len(out) == 0 || out[len(out)-1].Memory != x.Memory || out[len(out)-1].Hi <= x.Lo {
-			out = append(out, x)
-			continue
-		}
-		y := out[len(out)-1]
-		if x.Step != y.Step || x.Ring != y.Ring {
+		if r.one = r.Hi - by.Width(); r.Ring > 1 && r.one-r.Lo > r.Step {
 			return nil, false
 		}
-		y.Hi, y.one = max(y.Hi, x.Hi), max(y.one, x.one)
-		y.Values = append(y.Values, x.Values...)
-		y.at, y.sets = append(y.at, x.at...), append(y.sets, x.sets...)
+		rows = append(rows, r)
 	}
-	for _, x := range out {
-		if x.Ring > 1 && x.one-x.Lo > x.Step {
-			return nil, false
-		}
-	}
-	return out, true
+	return rows, true
 }
 
 // orders are the orders in which microbatches have their turns, one of each, as turns of
@@ -119,13 +94,13 @@ func (e *excerpter) micros() bool {
 		if less {
 			ring = e.g.Micro
 		}
-		micro := microSpread{size, ring}
+		micro := ir.Spread{MicroStep: size, MicroRing: ring}
 		if ring == 1 {
-			micro.step = 0
+			micro.MicroStep = 0
 		}
-		begin := e.allot(e.frame(Frame{x.Memory, x.Lo, x.Hi}), x.Lo, size*int64(ring))
-		for i, set := range x.sets {
-			set(begin+x.at[i]-x.Lo, micro)
+		begin := e.allot(e.frame(Frame{x.Memory, x.Span}), x.Lo, size*int64(ring))
+		for _, y := range x.places {
+			y.put(begin+y.At-x.Lo, micro)
 		}
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/ranges"
 	"ptc/ir"
 	"ptc/ir/excerpt"
 )
@@ -65,7 +66,7 @@ func TestFewMicrobatches(t *testing.T) {
 	if want := "before:0 forward:0 backward:0 forward:1 backward:1 after:0"; turnsOf(x.F) != want || x.F.Micro != 2 {
 		t.Errorf("turns %s of %d microbatches", turnsOf(x.F), x.F.Micro)
 	}
-	if want := (excerpt.Frame{Memory: ir.Device, Lo: 64, Hi: 192}); len(x.Frames) != 1 || x.Frames[0] != want {
+	if want := (excerpt.Frame{Memory: ir.Device, Span: ranges.Span{Lo: 64, Hi: 192}}); len(x.Frames) != 1 || x.Frames[0] != want {
 		t.Fatalf("frames %v", x.Frames)
 	}
 	o, begin := x.F.Ops[1], x.Parts[0].Begin

@@ -14,7 +14,7 @@ import (
 type from struct {
 	scores, exp bool
 	top, sum    bool
-	out         *ir.Op
+	out         *Out
 }
 
 func (f from) roots() bool { return f.scores || f.top || f.sum || f.out != nil }
@@ -26,7 +26,6 @@ type attending struct {
 	space []ir.Axis // of the scores
 	rows  []ir.Axis // the same without Key
 	less  *ir.Op    // what Exp is the exponential of: scores less Base
-	from  map[*ir.Value]from
 }
 
 // attends reports whether f may be of class Attend: the reasons of that class are
@@ -75,7 +74,7 @@ func (k *Kernel) attend() error {
 		return fmt.Errorf("two exponentials of scores in one kernel")
 	}
 	less := exps[0].Args[0].Def
-	a := &attending{Kernel: k, Attention: &Attention{Exp: exps[0], Base: less.Args[1]}, less: less, from: map[*ir.Value]from{}}
+	a := &attending{Kernel: k, Attention: &Attention{Exp: exps[0], Scores: less.Args[0], Base: less.Args[1], from: map[*ir.Value]from{}}, less: less}
 	a.space, a.rows = less.Args[0].Type.Axes, a.Base.Type.Axes
 	for _, x := range a.space {
 		if !subspace([]ir.Axis{x}, a.rows) {
@@ -90,7 +89,7 @@ func (k *Kernel) attend() error {
 			return err
 		}
 	}
-	for _, check := range []func() error{a.axes, a.statistics, a.demand, a.results} {
+	for _, check := range []func() error{a.axes, a.statistics, a.weigh, a.demand, a.results} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -142,7 +141,11 @@ func (a *attending) product(o *ir.Op) error {
 			return fmt.Errorf("both operands of a product have the keys `%s`", a.Key.Name)
 		}
 		a.from[out] = from{scores: true}
-		a.Into = append(a.Into, o)
+		row, key := o.Args[0], o.Args[1]
+		if row.Type.Has(a.Key.Name) {
+			row, key = key, row
+		}
+		a.Into = append(a.Into, &Into{o, row, key})
 		return nil
 	}
 	if x.scores && y.scores {
@@ -151,8 +154,12 @@ func (a *attending) product(o *ir.Op) error {
 	if !x.scores && x.roots() || !y.scores && y.roots() {
 		return fmt.Errorf("a product of a result of the kernel")
 	}
-	a.from[out] = from{out: o}
-	a.Outs = append(a.Outs, o)
+	made := &Out{Op: o, Weights: o.Args[0], Of: o.Args[1]}
+	if y.scores {
+		made.Weights, made.Of = made.Of, made.Weights
+	}
+	a.from[out] = from{out: made}
+	a.Outs = append(a.Outs, made)
 	return nil
 }
 
@@ -164,7 +171,7 @@ func (a *attending) reduction(o *ir.Op) error {
 		return fmt.Errorf("%s of what are no scores", o.Name)
 	case len(over) != 1 || over[0] != a.Key.Name:
 		return fmt.Errorf("%s of scores over other axes than `%s`", o.Name, a.Key.Name)
-	case o.Name == op.ReduceMax && o.Args[0] == a.less.Args[0] && a.Top == nil:
+	case o.Name == op.ReduceMax && o.Args[0] == a.Scores && a.Top == nil:
 		a.Top = o
 		a.from[o.Result()] = from{top: true}
 	case o.Name == op.ReduceSum && o.Args[0] == a.Exp.Result() && a.Sum == nil:
@@ -246,19 +253,15 @@ func (a *attending) early(o *ir.Op) error {
 // axes tells those of queries and keys from those of queries alone.
 func (a *attending) axes() error {
 	switch {
-	case len(a.Into) == 0 || !a.from[a.less.Args[0]].scores:
+	case len(a.Into) == 0 || !a.from[a.Scores].scores:
 		return fmt.Errorf("no product makes the scores")
 	case len(a.Outs) == 0:
 		return fmt.Errorf("no product reads the weights")
 	}
 	both := map[string]bool{}
-	for _, o := range append(slices.Clone(a.Into), a.Outs...) {
-		for _, v := range o.Args {
-			for _, x := range v.Type.Axes {
-				if v.Type.Has(a.Key.Name) && !a.from[v].scores {
-					both[x.Name] = true
-				}
-			}
+	for _, v := range a.operands() {
+		for _, x := range v.Type.Axes {
+			both[x.Name] = both[x.Name] || v.Type.Has(a.Key.Name)
 		}
 	}
 	for _, x := range a.rows {
@@ -279,12 +282,20 @@ func (a *attending) axes() error {
 	return nil
 }
 
-// contracted checks the axes of a product that reads what is over the scores.
-func (a *attending) contracted(o *ir.Op) error {
-	over, other := o.Attrs.Names("over"), o.Args[0]
-	if a.from[other].scores {
-		other = o.Args[1]
+// operands are those of products that are not over the scores.
+func (a *Attention) operands() (all []*ir.Value) {
+	for _, o := range a.Into {
+		all = append(all, o.Args...)
 	}
+	for _, o := range a.Outs {
+		all = append(all, o.Of)
+	}
+	return all
+}
+
+// contracted checks the axes of a product that reads what is over the scores.
+func (a *attending) contracted(o *Out) error {
+	over := o.Attrs.Names("over")
 	if slices.Contains(over, a.Key.Name) {
 		if len(over) != 1 {
 			return fmt.Errorf("a product over `%s` and other axes", a.Key.Name)
@@ -301,11 +312,14 @@ func (a *attending) contracted(o *ir.Op) error {
 			return fmt.Errorf("a product over `%s`, which the scores do not have", n)
 		}
 	}
-	if other.Type.Has(a.Key.Name) {
+	if o.Of.Type.Has(a.Key.Name) {
 		return fmt.Errorf("both operands of a product keep the keys `%s`", a.Key.Name)
 	}
 	if a.Top != nil || a.Sum != nil {
 		return fmt.Errorf("a product over the rows needs the complete sum over `%s`", a.Key.Name)
+	}
+	if o.Over = OverRows; len(over) > len(a.Attention.Rows) {
+		o.Over = OverAll
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package fusion
 
 import (
 	"fmt"
-	"slices"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -67,13 +66,9 @@ func (a *attending) demand() error {
 			}
 		}
 	}
-	for _, o := range append(slices.Clone(a.Into), a.Outs...) {
-		for _, v := range o.Args {
-			if !a.from[v].scores {
-				if err := need(v, nil, v.Type.Axes, "its operand's"); err != nil {
-					return err
-				}
-			}
+	for _, v := range a.operands() {
+		if err := need(v, nil, v.Type.Axes, "its operand's"); err != nil {
+			return err
 		}
 	}
 	for _, o := range a.F.Ops {
@@ -88,7 +83,7 @@ func (a *attending) demand() error {
 	return nil
 }
 
-// results are not over the scores, and of the attention.
+// results checks that results are not over the scores, and of the attention, and says which products they are made of.
 func (a *attending) results() error {
 	for _, r := range a.F.Results {
 		t := r.Value.Type
@@ -106,6 +101,7 @@ func (a *attending) results() error {
 		if !SameSpace(t.Axes, want) {
 			return fmt.Errorf("result %s is neither over the rows nor over a product's axes", t)
 		}
+		a.Made = append(a.Made, a.from[r.Value].out)
 	}
 	return nil
 }

@@ -224,6 +224,9 @@ result %10 out`, "sub makes of the exponentials what is not proportional to them
 %10 : f32[b=2, s=4, h=2, t=4] = select %9, %3, %3
 %11 : f32[b=2, s=4, h=2, d=3] = dot %10, %1 out=(b, s, h, d) over=(t)
 result %11 out`, "gt makes of the exponentials what is not proportional to them"},
+		{core + `%9 : f32[b=2, s=4, h=2, t=4] = add %8, %6
+%10 : f32[b=2, s=4, h=2, d=3] = dot %9, %1 out=(b, s, h, d) over=(t)
+result %10 out`, "the sum of exponentials divides weights in part"},
 		{core + `%9 : f32[b=2, t=4, h=2, d=3] = dot %8, %0 out=(b, t, h, d) over=(s)
 result %9 out`, "a product over the rows needs the complete sum over `t`"},
 		{core + `%9 : f32[b=2, s=4, h=2, d=3] = dot %8, %1 out=(b, s, h, d) over=(t)

@@ -17,12 +17,12 @@ func Flops(f *ir.Func) int64 {
 	if attends(f) {
 		if k, err := Analyze(f); err == nil {
 			seen, all = k.pairs()
-			for _, list := range [][]*ir.Op{k.Attention.Into, k.Attention.Body, k.Attention.Outs} {
-				for _, o := range list {
-					over[o] = true
-				}
+			for _, o := range k.Attention.Body {
+				over[o] = true
 			}
-			over[k.Attention.Top], over[k.Attention.Sum] = true, true
+			for _, o := range f.Ops {
+				over[o] = over[o] || k.Part[o] == PartRoot
+			}
 		}
 	}
 	var sum int64
@@ -82,7 +82,7 @@ func (k *Kernel) limits(row string) (out []Affine, ofRows int) {
 		}
 		return p, false
 	}}
-	m.Scores(k.Attention.Exp.Args[0].Def.Args[0]).Needs(func(c Condition) bool {
+	m.Scores(k.Attention.Scores).Needs(func(c Condition) bool {
 		if l := c.Limit; max(l.Key, -l.Key) <= 1 {
 			out = append(out, l)
 			if l.Row != 0 {

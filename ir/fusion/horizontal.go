@@ -18,11 +18,6 @@ import (
 // names it. Other functions whose operations fall apart are refused as before.
 const Horizontal Class = "horizontal"
 
-// Coordinates is the path of the argument that holds the device's coordinates, an i32
-// for each mesh axis in the order of the function's attribute `mesh`. Operations that
-// depend on the device read it without naming it.
-const Coordinates = "coord"
-
 // Section is a kernel within one of class Horizontal: the operations that are joined
 // by what they compute, and the arguments that they read, some of which other sections
 // may read as well.
@@ -32,13 +27,25 @@ type Section struct {
 	Results []int // of the whole function's results
 }
 
-// Apart is k, or the kernels of its sections.
-func (k *Kernel) Apart() []*Kernel {
-	if k.Class != Horizontal {
-		return []*Kernel{k}
+// All are the sections of k; a kernel that has none is one.
+func (k *Kernel) All() []*Section {
+	if k.Class == Horizontal {
+		return k.Sections
 	}
+	s := &Section{Kernel: k}
+	for i := range k.F.Args {
+		s.Args = append(s.Args, i)
+	}
+	for i := range k.F.Results {
+		s.Results = append(s.Results, i)
+	}
+	return []*Section{s}
+}
+
+// Apart are the kernels of its sections.
+func (k *Kernel) Apart() []*Kernel {
 	var out []*Kernel
-	for _, s := range k.Sections {
+	for _, s := range k.All() {
 		out = append(out, s.Kernel)
 	}
 	return out

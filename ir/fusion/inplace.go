@@ -22,7 +22,7 @@ func (k *Kernel) InPlace(a, r int) bool {
 	case Map:
 		return SameSpace(arg.Type.Axes, k.Space)
 	case Row:
-		return SameSpace(arg.Type.Axes, k.Space) && k.lastRead(a) <= k.storePhase(res)
+		return SameSpace(arg.Type.Axes, k.Space) && k.lastRead(a) <= k.Phase[res.Def]
 	case Gemm, Column:
 		return k.readBehind(a)
 	case Scatter: // a task has what it adds to before it adds
@@ -100,11 +100,4 @@ func (k *Kernel) lastRead(a int) int {
 		}
 	}
 	return last
-}
-
-func (k *Kernel) storePhase(v *ir.Value) int {
-	if v.Def == nil {
-		return 0
-	}
-	return k.Phase[v.Def]
 }

@@ -79,6 +79,8 @@ type Kernel struct {
 	// results of reductions of phases below n. 0 is the first sweep. Values
 	// over the kept axes alone belong to the phase in which they are known.
 	Phase map[*ir.Op]int
+	// Contraction says what the axes of a kernel of class Gemm are; nil for others.
+	Contraction *Contraction
 	// Sections are those of class Horizontal, which alone has any.
 	Sections []*Section
 	// Attention is what a kernel of class Attend computes; nil for others. Its Space
@@ -308,6 +310,7 @@ func (k *Kernel) gemm(body []*ir.Op) error {
 			return fmt.Errorf("result %s is not over the contraction's axes", r.Value.Type)
 		}
 	}
+	k.Contraction = k.contraction()
 	return nil
 }
 

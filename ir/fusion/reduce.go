@@ -83,13 +83,7 @@ func (k *Kernel) phases(reductions []*ir.Op, over map[string]bool) error {
 		isReduction[r] = true
 		k.Part[r] = PartRoot
 	}
-	var kept []ir.Axis
-	for _, a := range k.Space {
-		if !over[a.Name] {
-			kept = append(kept, a)
-		}
-	}
-	last := 0
+	kept := k.Kept()
 	for _, o := range k.F.Ops {
 		if k.Part[o] == PartView && k.isView(o) {
 			continue
@@ -106,7 +100,6 @@ func (k *Kernel) phases(reductions []*ir.Op, over map[string]bool) error {
 			phase = max(phase, p)
 		}
 		k.Phase[o] = phase
-		last = max(last, phase)
 		t := o.Result().Type
 		if isReduction[o] {
 			if !SameSpace(o.Args[0].Type.Axes, k.Space) {

@@ -73,7 +73,7 @@ func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel, runs verify.Runs)
 type flight struct {
 	op          *ir.Op
 	number      int // of those that were started
-	sends, into []spot
+	sends, into []excerpt.Spot
 }
 
 type checker struct {
@@ -81,7 +81,7 @@ type checker struct {
 	size    map[ir.Memory]int64 // of the arena of each memory
 	kernels map[*ir.Func]*fusion.Kernel
 	memory  map[*ir.Value]ir.Memory
-	at      ir.ByValue[spot]
+	at      ir.ByValue[excerpt.Spot]
 	owner   ir.ByValue[*ir.Value] // of a piece: the value whose bytes it has
 	owners  map[ir.Memory]*ranges.Map[*ir.Value]
 	flights map[*ir.Op]*flight // that are under way, by what started them
@@ -99,7 +99,7 @@ func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker
 	f := x.F
 	c := &checker{f: f, x: x, begun: make([]bool, len(x.Frames)), kernels: kernels, memory: op.Memories(f),
 		size: arenas(f),
-		at:   ir.ByValueOf[spot](f), owner: ir.ByValueOf[*ir.Value](f), owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
+		at:   ir.ByValueOf[excerpt.Spot](f), owner: ir.ByValueOf[*ir.Value](f), owners: map[ir.Memory]*ranges.Map[*ir.Value]{},
 		flights: map[*ir.Op]*flight{}, sent: map[ir.Memory]*ranges.Map[int]{}, got: map[ir.Memory]*ranges.Map[int]{}}
 	for _, mem := range memories {
 		c.owners[mem], c.sent[mem], c.got[mem] = new(ranges.Map[*ir.Value]), new(ranges.Map[int]), new(ranges.Map[int])
@@ -110,35 +110,26 @@ func newChecker(x excerpt.Excerpt, kernels map[*ir.Func]*fusion.Kernel) *checker
 	return c
 }
 
-// spot is where the bytes from lo up to hi of a memory are.
-func (c *checker) spot(memory ir.Memory, lo, hi int64) spot {
-	s := spot{memory: memory, span: span{lo, hi}, wide: span{lo, hi}}
-	if i, _ := c.x.Frame(memory, lo); i >= 0 {
-		s.frame, s.wide = i+1, span{c.x.Frames[i].Lo, c.x.Frames[i].Hi}
-	}
-	return s
-}
-
 // size is up to where the addresses go that s may have.
-func (c *checker) limit(s spot) int64 {
-	if i, end := c.x.Frame(s.memory, s.lo); i >= 0 {
+func (c *checker) limit(s excerpt.Spot) int64 {
+	if i, end := c.x.Frame(s.Memory, s.Lo); i >= 0 {
 		return end
 	}
-	return c.size[s.memory]
+	return c.size[s.Memory]
 }
 
 // touch has the frame of s begin, if it has not yet, and reports whether it owns all
 // its bytes.
-func (c *checker) touch(s spot) bool {
-	if s.frame == 0 {
+func (c *checker) touch(s excerpt.Spot) bool {
+	if s.Frame == 0 {
 		return true
 	}
-	n := s.frame - 1
+	n := s.Frame - 1
 	if !c.begun[n] {
 		c.begun[n] = true
-		c.owners[s.memory].Set(s.wide.lo, s.wide.hi, c.rows[n])
+		c.owners[s.Memory].Set(s.Wide.Lo, s.Wide.Hi, c.rows[n])
 	}
-	return c.owners[s.memory].All(s.wide.lo, s.wide.hi, c.rows[n])
+	return c.owners[s.Memory].All(s.Wide.Lo, s.Wide.Hi, c.rows[n])
 }
 
 func (c *checker) bug(o *ir.Op, format string, args ...any) {
@@ -195,7 +186,7 @@ func (c *checker) call(i int, o *ir.Op) bool {
 	if op.Has(o, op.InPlace) {
 		return c.pieces(i, o)
 	}
-	reads := make([]spot, len(o.Args))
+	reads := make([]excerpt.Spot, len(o.Args))
 	for n, a := range o.Args {
 		if reads[n] = c.at.Of(a); op.Has(o, op.Loads) {
 			reads[n] = c.piece(a, o, o.Results[n])
@@ -204,9 +195,9 @@ func (c *checker) call(i int, o *ir.Op) bool {
 			c.bug(o, "%d: %s reads %%%d after part of it was overwritten", i, name, a.ID)
 		}
 	}
-	spots := make([]spot, len(o.Results))
+	spots := make([]excerpt.Spot, len(o.Results))
 	for j, r := range o.Results {
-		spots[j] = c.spot(c.memory[r], offsets[j], offsets[j]+int64(r.Type.Bytes()))
+		spots[j] = c.x.Spot(c.memory[r], offsets[j], offsets[j]+int64(r.Type.Bytes()))
 	}
 	read, written := indexOf(reads), indexOf(spots)
 	repeated := twiceOf(o)
@@ -239,50 +230,50 @@ func (c *checker) call(i int, o *ir.Op) bool {
 func (c *checker) count(f *flight, n int) {
 	add := func(m int) int { return m + n }
 	for _, s := range f.sends {
-		c.sent[s.memory].Update(s.wide.lo, s.wide.hi, add)
+		c.sent[s.Memory].Update(s.Wide.Lo, s.Wide.Hi, add)
 	}
 	for _, s := range f.into {
-		c.got[s.memory].Update(s.wide.lo, s.wide.hi, add)
+		c.got[s.Memory].Update(s.Wide.Lo, s.Wide.Hi, add)
 	}
 }
 
 // piece is where the bytes of a are that result r of o is.
-func (c *checker) piece(a *ir.Value, o *ir.Op, r *ir.Value) spot {
+func (c *checker) piece(a *ir.Value, o *ir.Op, r *ir.Value) excerpt.Spot {
 	s := c.at.Of(a)
 	if axis, from, _, ok := op.Piece(o); ok {
-		s.lo += from * int64(a.Type.Strides()[a.Type.Index(axis)]*a.Type.DType.Size())
+		s.Lo += from * int64(a.Type.Strides()[a.Type.Index(axis)]*a.Type.DType.Size())
 	}
-	return c.spot(s.memory, s.lo, s.lo+int64(r.Type.Bytes()))
+	return c.x.Spot(s.Memory, s.Lo, s.Lo+int64(r.Type.Bytes()))
 }
 
 // pieces checks what is a part of another value, or is made of parts: nothing is
 // written, and all of it is where it says.
 func (c *checker) pieces(i int, o *ir.Op) bool {
 	r := o.Result()
-	s := c.spot(c.memory[r], o.At[0], o.At[0]+int64(r.Type.Bytes()))
-	at := s.lo
+	s := c.x.Spot(c.memory[r], o.At[0], o.At[0]+int64(r.Type.Bytes()))
+	at := s.Lo
 	for _, a := range o.Args {
 		t := c.at.Of(a)
 		if op.Has(o, op.Subview) {
-			t, at = c.piece(a, o, r), s.hi
+			t, at = c.piece(a, o, r), s.Hi
 			c.owner.Set(r, c.root(a))
 		}
 		if !c.owns(a, t) {
 			c.bug(o, "%d: %s is of %%%d after part of it was overwritten", i, o.Name, a.ID)
 		}
 		switch {
-		case op.Has(o, op.Subview) && t != s, op.Has(o, op.Joins) && (t.memory != s.memory || t.lo != at):
-			c.bug(o, "%d: %s at %d is not where the bytes of %%%d are", i, o.Name, s.lo, a.ID)
+		case op.Has(o, op.Subview) && t != s, op.Has(o, op.Joins) && (t.Memory != s.Memory || t.Lo != at):
+			c.bug(o, "%d: %s at %d is not where the bytes of %%%d are", i, o.Name, s.Lo, a.ID)
 		case op.Has(o, op.Joins):
-			at = t.hi
+			at = t.Hi
 		}
 	}
-	if s.lo%Align != 0 {
-		c.bug(o, "%d: %s at %d is not aligned", i, o.Name, s.lo)
+	if s.Lo%Align != 0 {
+		c.bug(o, "%d: %s at %d is not aligned", i, o.Name, s.Lo)
 	}
 	c.at.Set(r, s)
 	if op.Has(o, op.Joins) {
-		c.claim(o, r, s.lo)
+		c.claim(o, r, s.Lo)
 		for _, a := range o.Args { // whose bytes are as they were
 			c.owner.Set(a, r)
 		}
@@ -313,21 +304,21 @@ func (c *checker) land(o *ir.Op) {
 }
 
 // keepsClear reports an operation that touches memory of a flight.
-func (c *checker) keepsClear(i int, o *ir.Op, name string, reads, writes []spot) {
-	sent := func(s spot) bool { return c.sent[s.memory].Any(s.wide.lo, s.wide.hi) }
-	got := func(s spot) bool { return c.got[s.memory].Any(s.wide.lo, s.wide.hi) }
+func (c *checker) keepsClear(i int, o *ir.Op, name string, reads, writes []excerpt.Spot) {
+	sent := func(s excerpt.Spot) bool { return c.sent[s.Memory].Any(s.Wide.Lo, s.Wide.Hi) }
+	got := func(s excerpt.Spot) bool { return c.got[s.Memory].Any(s.Wide.Lo, s.Wide.Hi) }
 	if !slices.ContainsFunc(writes, sent) && !slices.ContainsFunc(writes, got) && !slices.ContainsFunc(reads, got) {
 		return
 	}
 	flights := slices.SortedFunc(maps.Values(c.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 	for _, f := range flights {
 		for _, w := range writes {
-			if slices.ContainsFunc(f.sends, w.meets) || slices.ContainsFunc(f.into, w.meets) {
+			if slices.ContainsFunc(f.sends, w.Meets) || slices.ContainsFunc(f.into, w.Meets) {
 				c.bug(o, "%d: %s writes what %s, which is under way, uses", i, name, f.op.Name)
 			}
 		}
 		for _, r := range reads {
-			if slices.ContainsFunc(f.into, r.meets) {
+			if slices.ContainsFunc(f.into, r.Meets) {
 				c.bug(o, "%d: %s reads where %s, which is under way, receives", i, name, f.op.Name)
 			}
 		}
@@ -336,30 +327,30 @@ func (c *checker) keepsClear(i int, o *ir.Op, name string, reads, writes []spot)
 
 // claim makes v the owner of its place, and cuts those who had it.
 func (c *checker) claim(o *ir.Op, v *ir.Value, at int64) {
-	s := c.spot(c.memory[v], at, at+int64(v.Type.Bytes()))
-	if at < 0 || at%Align != 0 || s.hi > c.limit(s) || s.wide.hi > c.size[s.memory] {
-		c.bug(o, "%%%d at %d..%d is not aligned or not in the arena of %d bytes", v.ID, s.lo, s.hi, c.size[s.memory])
+	s := c.x.Spot(c.memory[v], at, at+int64(v.Type.Bytes()))
+	if at < 0 || at%Align != 0 || s.Hi > c.limit(s) || s.Wide.Hi > c.size[s.Memory] {
+		c.bug(o, "%%%d at %d..%d is not aligned or not in the arena of %d bytes", v.ID, s.Lo, s.Hi, c.size[s.Memory])
 	}
-	owners := c.owners[s.memory]
+	owners := c.owners[s.Memory]
 	if o == nil {
 		overlaps := func(_, _ int64, w *ir.Value) bool {
 			if !slices.Contains(c.rows, w) {
 				c.bug(o, "arguments %%%d and %%%d overlap", w.ID, v.ID)
-			} else if s.frame == 0 {
+			} else if s.Frame == 0 {
 				c.bug(o, "argument %%%d is where instances have each theirs", v.ID)
 			}
 			return true
 		}
-		owners.Each(s.lo, s.hi, overlaps)
-		if s.frame > 0 && !c.begun[s.frame-1] {
-			owners.Each(s.wide.lo, s.wide.hi, overlaps)
+		owners.Each(s.Lo, s.Hi, overlaps)
+		if s.Frame > 0 && !c.begun[s.Frame-1] {
+			owners.Each(s.Wide.Lo, s.Wide.Hi, overlaps)
 		}
 	}
 	if !c.touch(s) {
-		c.bug(o, "%%%d is in %d..%d with what other instances have, which was overwritten", v.ID, s.wide.lo, s.wide.hi)
+		c.bug(o, "%%%d is in %d..%d with what other instances have, which was overwritten", v.ID, s.Wide.Lo, s.Wide.Hi)
 	}
 	c.at.Set(v, s)
-	owners.Set(s.lo, s.hi, v)
+	owners.Set(s.Lo, s.Hi, v)
 }
 
 // whole reports whether v owns every byte of its place.
@@ -370,9 +361,9 @@ func (c *checker) whole(v *ir.Value) bool {
 
 // owns reports whether v, or the value that it is a piece of, owns every byte of
 // a range of its place.
-func (c *checker) owns(v *ir.Value, s spot) bool {
+func (c *checker) owns(v *ir.Value, s excerpt.Spot) bool {
 	if _, ok := c.at.Lookup(v); !ok {
 		return false
 	}
-	return c.touch(s) && c.owners[s.memory].All(s.lo, s.hi, c.root(v))
+	return c.touch(s) && c.owners[s.Memory].All(s.Lo, s.Hi, c.root(v))
 }

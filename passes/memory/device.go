@@ -5,6 +5,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/excerpt"
 	"ptc/ir/op"
 )
 
@@ -21,11 +22,10 @@ type device struct {
 	kept []string
 }
 
-// place is where v is, for which its memory grows.
-func (d *device) place(memory ir.Memory, v *ir.Value, lo int64, by ir.Spread) family {
-	x := family{memory, lo, int64(v.Type.Bytes()), by, v.Count()}
-	d.top[memory] = max(d.top[memory], aligned(x.hull().hi))
-	return x
+// place is where a value is, for which its memory grows.
+func (d *device) place(x excerpt.Placed) family {
+	d.top[x.Memory] = max(d.top[x.Memory], aligned(x.Hull().Hi))
+	return familyOf(x)
 }
 
 // devices proves what no function shows alone: that all functions of a device
@@ -117,8 +117,8 @@ func persists(role string) bool {
 }
 
 func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
-	for _, a := range f.Args {
-		s := d.place(a.Memory, a.Value, a.At.Bytes(), a.Spread)
+	for i, x := range excerpt.Places(f)[:len(f.Args)] {
+		a, s := f.Args[i], d.place(x)
 		key := a.Role + " " + a.Path
 		old, known := d.at[key]
 		switch {
@@ -127,9 +127,9 @@ func (d *device) arguments(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 			if persists(a.Role) {
 				d.kept = append(d.kept, key)
 			}
-		case old.memory != s.memory || old.at != s.at || old.Spread != s.Spread || persists(a.Role) && old != s:
+		case old.memory != s.memory || old.Place != s.Place || persists(a.Role) && old != s:
 			x, y := s.hull(), old.hull()
-			bug(f, "%s %q is at %d..%d, and at %d..%d in @%s", a.Role, a.Path, x.lo, x.hi, y.lo, y.hi, d.first.Name)
+			bug(f, "%s %q is at %d..%d, and at %d..%d in @%s", a.Role, a.Path, x.Lo, x.Hi, y.Lo, y.Hi, d.first.Name)
 		}
 	}
 }
@@ -164,22 +164,15 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 		}
 	}
 	kept := d.keeps()
-	memory := op.Memories(f)
-	for _, o := range f.Ops {
-		if op.Has(o, op.Subview) || ends(o) {
-			continue // it writes nothing, and is in what it is of
+	for _, x := range excerpt.Places(f)[len(f.Args):] {
+		v := x.Value
+		if op.Has(v.Def, op.Subview) || ends(v.Def) {
+			continue // nothing writes it, and it is in what it is of
 		}
-		for j, lo := range o.At {
-			v, by := o.Results[j], ir.Spread{}
-			if j < len(o.Spread) {
-				by = o.Spread[j]
-			}
-			s := d.place(memory[v], v, lo, by)
-			for _, i := range kept.meeting(s) {
-				if own[v] != d.kept[i] {
-					x, k := s.hull(), d.at[d.kept[i]].hull()
-					bug(f, "%%%d at %d..%d is in the place of a parameter or state, at %d..%d", v.ID, x.lo, x.hi, k.lo, k.hi)
-				}
+		for _, i := range kept.meeting(d.place(x)) {
+			if own[v] != d.kept[i] {
+				x, k := x.Hull(), d.at[d.kept[i]].hull()
+				bug(f, "%%%d at %d..%d is in the place of a parameter or state, at %d..%d", v.ID, x.Lo, x.Hi, k.Lo, k.Hi)
 			}
 		}
 	}
@@ -188,7 +181,7 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 		for _, i := range kept.meeting(d.at[mine]) {
 			if d.kept[i] != mine {
 				x, k := d.at[mine].hull(), d.at[d.kept[i]].hull()
-				bug(f, "argument %%%d at %d..%d is in the place of a parameter or state, at %d..%d", a.Value.ID, x.lo, x.hi, k.lo, k.hi)
+				bug(f, "argument %%%d at %d..%d is in the place of a parameter or state, at %d..%d", a.Value.ID, x.Lo, x.Hi, k.Lo, k.Hi)
 			}
 		}
 	}
@@ -202,7 +195,7 @@ type keeper struct {
 
 func (d *device) keeps() *keeper {
 	k := &keeper{}
-	var spots []spot
+	var spots []excerpt.Spot
 	for _, key := range d.kept {
 		x := d.at[key]
 		k.places, spots = append(k.places, x), append(spots, x.spot())
@@ -212,7 +205,9 @@ func (d *device) keeps() *keeper {
 }
 
 // spot is all bytes of the instances, and those between.
-func (x family) spot() spot { return spot{memory: x.memory, span: x.hull(), wide: x.hull()} }
+func (x family) spot() excerpt.Spot {
+	return excerpt.Spot{Memory: x.memory, Span: x.hull(), Wide: x.hull()}
+}
 
 // meeting are those that share bytes with x, in ascending order.
 func (k *keeper) meeting(x family) []int {

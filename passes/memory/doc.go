@@ -13,7 +13,7 @@
 // lie. check.go proves both by following ownership of every byte through the program, or
 // through one with fewer instances and microbatches of which the proof holds for all
 // (ir/excerpt), and turns.go what depends on the table of turns. They share no code with
-// the planner but for the names of arguments.
+// the planner but for the names of arguments, and the planner none with what they rest on.
 //
 // Why that proves it for all turns. What an operation reads in a turn is of one of three
 // kinds. What its own turn made (turns.go: nothing else has no ring): nothing but this
@@ -35,6 +35,6 @@
 // Offsets of buffers are found by passes/memory/place, on a timeline in which a run and a
 // task stand once. When something is in use is a moment (moment.go): the place in the
 // text, and in a run the turn.
-// Imports internal/diag, internal/ranges, ir, ir/excerpt, ir/layout, ir/op, ir/fusion,
+// Imports internal/diag, internal/ranges, internal/rolled, ir, ir/excerpt, ir/layout, ir/op, ir/fusion,
 // ir/verify, passes/pass, passes/memory/pitch, passes/memory/place.
 package memory

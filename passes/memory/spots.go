@@ -5,38 +5,14 @@ import (
 
 	"ptc/internal/ranges"
 	"ptc/ir"
+	"ptc/ir/excerpt"
 )
-
-// span is a range of bytes, of a value or an arena.
-type span struct{ lo, hi int64 }
-
-func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
-
-// spot is a range of bytes of a memory, or of a frame of an excerpt. What is of a frame
-// has addresses for itself among others of that, and for all else is as wide as the
-// frame.
-type spot struct {
-	memory ir.Memory
-	span
-	frame int // 0: none
-	wide  span
-}
-
-func (s spot) meets(t spot) bool {
-	if s.memory != t.memory {
-		return false
-	}
-	if s.frame == t.frame {
-		return s.span.meets(t.span)
-	}
-	return s.wide.meets(t.wide)
-}
 
 // spotIndex finds those of many spots that meet one. Few are looked at as they
 // are: most operations have two or three operands, and a merged collective has
 // hundreds.
 type spotIndex struct {
-	spots []spot
+	spots []excerpt.Spot
 	of    map[ir.Memory]memoryIndex // nil for few
 }
 
@@ -47,7 +23,7 @@ type memoryIndex struct {
 
 const fewSpots = 8
 
-func indexOf(spots []spot) spotIndex {
+func indexOf(spots []excerpt.Spot) spotIndex {
 	x := spotIndex{spots: spots}
 	if len(spots) <= fewSpots {
 		return x
@@ -57,8 +33,8 @@ func indexOf(spots []spot) spotIndex {
 		var in memoryIndex
 		var spans []ranges.Span
 		for i, s := range spots {
-			if s.memory == mem {
-				in.spots, spans = append(in.spots, i), append(spans, ranges.Span{Lo: s.wide.lo, Hi: s.wide.hi})
+			if s.Memory == mem {
+				in.spots, spans = append(in.spots, i), append(spans, s.Wide)
 			}
 		}
 		in.Index = ranges.NewIndex(spans)
@@ -68,21 +44,21 @@ func indexOf(spots []spot) spotIndex {
 }
 
 // meeting appends to found the spots that meet s, in ascending order.
-func (x spotIndex) meeting(s spot, found []int) []int {
+func (x spotIndex) meeting(s excerpt.Spot, found []int) []int {
 	if x.of == nil {
 		for i, t := range x.spots {
-			if s.meets(t) {
+			if s.Meets(t) {
 				found = append(found, i)
 			}
 		}
 		return found
 	}
-	in := x.of[s.memory]
+	in := x.of[s.Memory]
 	first := len(found)
-	found = in.Meeting(ranges.Span{Lo: s.wide.lo, Hi: s.wide.hi}, found)
+	found = in.Meeting(s.Wide, found)
 	some := found[:first]
 	for _, i := range found[first:] {
-		if i = in.spots[i]; s.meets(x.spots[i]) {
+		if i = in.spots[i]; s.Meets(x.spots[i]) {
 			some = append(some, i)
 		}
 	}

@@ -57,6 +57,11 @@ func (p *planner) updatesLast(f *ir.Func) error {
 	return nil
 }
 
+// span is a range of bytes of a value.
+type span struct{ lo, hi int64 }
+
+func (s span) meets(t span) bool { return s.lo < t.hi && t.lo < s.hi }
+
 // extent is a range of a value's bytes, and in whose value it is.
 type extent struct {
 	v *ir.Value

@@ -2,7 +2,7 @@ package memory
 
 import (
 	"ptc/ir"
-	"ptc/ir/op"
+	"ptc/ir/excerpt"
 	"ptc/passes/pass"
 )
 
@@ -23,18 +23,9 @@ func Uses(m *ir.Module) (out []pass.Use) {
 
 // end is where the highest buffer of f's operations ends, in the device's own memory.
 func end(f *ir.Func) (top int64) {
-	memory := op.Memories(f)
-	for _, o := range f.Ops {
-		for j, lo := range o.At {
-			if memory[o.Results[j]] != ir.Device {
-				continue
-			}
-			v, by := o.Results[j], ir.Spread{}
-			if j < len(o.Spread) {
-				by = o.Spread[j]
-			}
-			x := family{ir.Device, lo, int64(v.Type.Bytes()), by, v.Count()}
-			top = max(top, x.hull().hi)
+	for _, x := range excerpt.Places(f)[len(f.Args):] {
+		if x.Memory == ir.Device {
+			top = max(top, x.Hull().Hi)
 		}
 	}
 	return top

@@ -92,35 +92,21 @@ func writtenOut(f *ir.Func, d departure, b arrival) (far, near int64) {
 	calls := int64(0)
 	left := map[string]int64{}
 	seen := map[string]bool{}
-	text := func(m int, ops []*ir.Op) {
-		part := &ir.Func{Ops: ops}
-		part.Runs(func(run *ir.Run, ops []*ir.Op) {
-			at := func(x *ir.Op, k int) {
-				name := fmt.Sprint(m, " ", k)
-				if x == f.Ops[b.at] && !seen[name] {
-					seen[name] = true
-					n := calls - left[name]
-					if far = max(far, n); n < distance {
-						near++
-					}
-				}
-				if op.Has(x, op.Calls) {
-					calls++
-				}
-				if x == f.Ops[d.at] {
-					left[name] = calls
-				}
+	for i := range f.Rolled().Issues() {
+		x, name := f.Ops[i.Op], fmt.Sprint(i.Micro, " ", i.Instance)
+		if x == f.Ops[b.at] && !seen[name] {
+			seen[name] = true
+			n := calls - left[name]
+			if far = max(far, n); n < distance {
+				near++
 			}
-			if run == nil {
-				at(ops[0], 0)
-				return
-			}
-			run.Turns(ops, func(x *ir.Op, _, k int) { at(x, k) })
-		})
+		}
+		if op.Has(x, op.Calls) {
+			calls++
+		}
+		if x == f.Ops[d.at] {
+			left[name] = calls
+		}
 	}
-	if len(f.Turns) == 0 {
-		text(0, f.Ops)
-	}
-	f.InTurns(func(t ir.Turn, ops []*ir.Op) { text(t.Micro, ops) })
 	return far, near
 }

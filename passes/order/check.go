@@ -13,21 +13,11 @@ import (
 
 func init() { verify.AtLevelInRuns(ir.Planned, "waits", check) }
 
-// access is bytes that a call uses since the last wait: of a frame of an excerpt,
-// its bytes there, and all of the frame's in truth.
+// access is bytes that a call uses since the last wait.
 type access struct {
-	lo, hi int64
-	frame  int // 0: none
-	wide   ranges.Span
+	excerpt.Spot
 	writes bool
 	call   int
-}
-
-func (x access) meets(y access) bool {
-	if x.frame == y.frame {
-		return x.lo < y.hi && y.lo < x.hi
-	}
-	return x.wide.Lo < y.wide.Hi && y.wide.Lo < x.wide.Hi
 }
 
 // Check proves that no call that does not wait touches bytes that a call since
@@ -97,13 +87,14 @@ func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
 			bug(o, "task `%s` begins with `%s`, which does not wait", o.Task.Name, o.Name)
 		}
 	}
-	f.Runs(func(run *ir.Run, ops []*ir.Op) {
-		if run == nil {
-			begin(ops[0])
-		} else if !begun[ops[0].Task] {
-			run.Turns(ops, func(o *ir.Op, _, _ int) { begin(o) })
+	p := f.Rolled()
+	for task := range p.Tasks {
+		for i := range p.InTurn(task) {
+			if begin(f.Ops[i]); begun[f.Ops[i].Task] {
+				break
+			}
 		}
-	})
+	}
 }
 
 // prover goes through a function with what was used since the last wait.
@@ -142,20 +133,20 @@ func (p *prover) visit(i int, o *ir.Op) {
 			continue
 		}
 		for _, y := range p.since {
-			if x.meets(y) && (x.writes || y.writes) {
-				p.bug(o, "%d: `%s` does not wait for %d, whose bytes from %d on it uses", i, o.Name, y.call, max(x.lo, y.lo))
+			if x.Meets(y.Spot) && (x.writes || y.writes) {
+				p.bug(o, "%d: `%s` does not wait for %d, whose bytes from %d on it uses", i, o.Name, y.call, max(x.Lo, y.Lo))
 			}
 		}
 	}
 	p.since = append(p.since, mine...)
 	for _, x := range mine {
-		if x.frame > 0 {
-			p.touched[x.frame-1] = true
+		if x.Frame > 0 {
+			p.touched[x.Frame-1] = true
 		}
 		if x.writes {
-			p.writes.Set(x.lo, x.hi, true)
+			p.writes.Set(x.Lo, x.Hi, true)
 		} else {
-			p.reads.Set(x.lo, x.hi, true)
+			p.reads.Set(x.Lo, x.Hi, true)
 		}
 	}
 }
@@ -164,11 +155,11 @@ func (p *prover) visit(i int, o *ir.Op) {
 // none, of all that is in none, or a frame as a whole.
 func (p *prover) maybe(x access) bool {
 	used := func(lo, hi int64) bool { return p.writes.Any(lo, hi) || x.writes && p.reads.Any(lo, hi) }
-	if used(x.lo, x.hi) || x.frame > 0 && used(x.wide.Lo, x.wide.Hi) {
+	if used(x.Lo, x.Hi) || x.Frame > 0 && used(x.Wide.Lo, x.Wide.Hi) {
 		return true
 	}
 	for n, f := range p.x.Frames {
-		if n+1 != x.frame && p.touched[n] && f.Memory == ir.Device && x.wide.Lo < f.Hi && f.Lo < x.wide.Hi {
+		if n+1 != x.Frame && p.touched[n] && f.Memory == ir.Device && x.Wide.Meets(f.Span) {
 			return true
 		}
 	}
@@ -181,10 +172,5 @@ func (p *prover) access(to []access, v *ir.Value, writes bool, call int) []acces
 		return to
 	}
 	at := p.at.Of(v)
-	x := access{lo: at, hi: at + int64(v.Type.Bytes()), writes: writes, call: call}
-	x.wide = ranges.Span{Lo: x.lo, Hi: x.hi}
-	if n, _ := p.x.Frame(ir.Device, x.lo); n >= 0 {
-		x.frame, x.wide = n+1, ranges.Span{Lo: p.x.Frames[n].Lo, Hi: p.x.Frames[n].Hi}
-	}
-	return append(to, x)
+	return append(to, access{p.x.Spot(ir.Device, at, at+int64(v.Type.Bytes())), writes, call})
 }

@@ -2,45 +2,13 @@ package order
 
 import (
 	"slices"
-	"sort"
 
+	"ptc/internal/ranges"
 	"ptc/ir"
 	"ptc/ir/excerpt"
 	"ptc/ir/op"
 	"ptc/passes/pass"
 )
-
-type span struct{ lo, hi int64 }
-
-// spanSet is bytes: spans that do not touch one another, by lo. Any number of calls
-// may follow one another without a wait, so that finding one takes logarithmic
-// time.
-type spanSet []span
-
-// after is the first span of x that ends behind at.
-func (x spanSet) after(at int64) int {
-	return sort.Search(len(x), func(i int) bool { return x[i].hi > at })
-}
-
-func (x spanSet) meets(s span) bool {
-	i := x.after(s.lo)
-	return i < len(x) && x[i].lo < s.hi
-}
-
-// add joins spans with those that they meet or touch.
-func (x *spanSet) add(spans []span) {
-	for _, s := range spans {
-		if s.lo >= s.hi {
-			continue
-		}
-		i := x.after(s.lo - 1)
-		j := i
-		for ; j < len(*x) && (*x)[j].lo <= s.hi; j++ {
-			s.lo, s.hi = min(s.lo, (*x)[j].lo), max(s.hi, (*x)[j].hi)
-		}
-		*x = slices.Replace(*x, i, j, s)
-	}
-}
 
 // Run sets wait on every call. An operation of a run waits if it has to for any
 // instance, which an excerpt shows: few instances, whatever the number of layers.
@@ -81,17 +49,9 @@ func ends(o *ir.Op) bool {
 // less to wait for. The first instruction of a task waits, so that nothing has to for
 // what is in another turn.
 func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
-	u := &use{f: x.F, x: x, at: ir.ByValueOf[place](x.F), elsewhere: op.Memories(x.F), touched: make([]touch, len(x.Frames))}
-	for _, a := range x.F.Args {
-		u.at.Set(a.Value, place{a.At.Bytes(), a.Spread})
-	}
-	for _, o := range x.F.Ops {
-		for j, v := range o.Results {
-			u.at.Set(v, place{at: o.At[j]})
-			if o.Spread != nil {
-				u.at.Set(v, place{o.At[j], o.Spread[j]})
-			}
-		}
+	u := &use{x: x, at: ir.ByValueOf[excerpt.Placed](x.F), touched: make([]touch, len(x.Frames))}
+	for _, v := range excerpt.Places(x.F) {
+		u.at.Set(v.Value, v)
 	}
 	must := map[*ir.Op]ir.Wait{}
 	var task *ir.Task // that has begun
@@ -99,7 +59,7 @@ func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 		if op.Has(o, op.InPlace) || ends(o) {
 			return
 		}
-		r, w := u.spans(o, k)
+		r, w := u.spots(o, k)
 		first := o.Task != task
 		if !o.TurnAhead() { // what is received ahead is of another turn
 			task = o.Task
@@ -124,20 +84,22 @@ func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 			u.add(reads, writes)
 			return
 		}
-		run.Turns(ops, func(o *ir.Op, _, k int) { visit(o, k) })
+		for o, k := range run.Turns(ops) {
+			visit(o, k)
+		}
 	})
 	return must
 }
 
 // ofRun is what all instances of a run read and write, which is a call that none of them
 // need wait for another one with.
-func (u *use) ofRun(run *ir.Run, ops []*ir.Op) (reads, writes []span, ok bool) {
+func (u *use) ofRun(run *ir.Run, ops []*ir.Op) (reads, writes []excerpt.Spot, ok bool) {
 	if len(ops) != 1 || ops[0].Callee == nil {
 		return nil, nil, false
 	}
-	own := &use{f: u.f, x: u.x, at: u.at, elsewhere: u.elsewhere, touched: make([]touch, len(u.touched))}
-	for _, k := range run.Numbers() {
-		r, w := own.spans(ops[0], k)
+	own := &use{x: u.x, at: u.at, touched: make([]touch, len(u.touched))}
+	for _, k := range run.Turns(ops) {
+		r, w := own.spots(ops[0], k)
 		if own.clash(r, w) {
 			return nil, nil, false
 		}
@@ -147,88 +109,61 @@ func (u *use) ofRun(run *ir.Run, ops []*ir.Op) (reads, writes []span, ok bool) {
 	return reads, writes, true
 }
 
-// place is where a value is, or its instances are.
-type place struct {
-	at int64
-	ir.Spread
-}
-
 // use is the bytes that are in use since the last wait: those of frames, which have
 // addresses of their own, and all others.
 type use struct {
-	f             *ir.Func
 	x             excerpt.Excerpt
-	at            ir.ByValue[place]
-	elsewhere     map[*ir.Value]ir.Memory
-	reads, writes spanSet
+	at            ir.ByValue[excerpt.Placed]
+	reads, writes ranges.Map[bool]
 	touched       []touch // frames
 }
 
 type touch struct{ read, written bool }
 
 func (u *use) forget() {
-	u.reads, u.writes = u.reads[:0], u.writes[:0]
+	u.reads, u.writes = ranges.Map[bool]{}, ranges.Map[bool]{}
 	clear(u.touched)
 }
 
-// frame is that in which s is, or -1.
-func (u *use) frame(s span) int {
-	n, _ := u.x.Frame(ir.Device, s.lo)
-	return n
-}
-
 // clash reports whether an operation that reads and writes so has to wait.
-func (u *use) clash(reads, writes []span) bool {
-	return slices.ContainsFunc(reads, func(s span) bool { return u.meets(s, false) }) ||
-		slices.ContainsFunc(writes, func(s span) bool { return u.meets(s, true) })
+func (u *use) clash(reads, writes []excerpt.Spot) bool {
+	return slices.ContainsFunc(reads, func(s excerpt.Spot) bool { return u.meets(s, false) }) ||
+		slices.ContainsFunc(writes, func(s excerpt.Spot) bool { return u.meets(s, true) })
 }
 
 // meets reports whether bytes that are written now were read or written, or bytes
-// that are read were written. To all that is not of the same frame, a span in it is as
-// wide as the frame.
-func (u *use) meets(s span, write bool) bool {
-	mine, wide := u.frame(s), s
-	before := func(s span) bool {
-		return u.writes.meets(s) || write && u.reads.meets(s)
-	}
-	if mine >= 0 {
-		wide = span{u.x.Frames[mine].Lo, u.x.Frames[mine].Hi}
-		if before(wide) {
-			return true
-		}
-	}
+// that are read were written.
+func (u *use) meets(s excerpt.Spot, write bool) bool {
+	before := func(s ranges.Span) bool { return u.writes.Any(s.Lo, s.Hi) || write && u.reads.Any(s.Lo, s.Hi) }
 	for i, x := range u.x.Frames {
-		if t := u.touched[i]; i != mine && x.Memory == ir.Device && wide.lo < x.Hi && x.Lo < wide.hi && (t.written || write && t.read) {
+		if t := u.touched[i]; i+1 != s.Frame && x.Memory == ir.Device && s.Wide.Meets(x.Span) && (t.written || write && t.read) {
 			return true
 		}
 	}
-	return before(s)
+	return before(s.Span) || s.Frame > 0 && before(s.Wide)
 }
 
-func (u *use) add(reads, writes []span) {
+func (u *use) add(reads, writes []excerpt.Spot) {
 	for _, s := range reads {
-		if i := u.frame(s); i >= 0 {
-			u.touched[i].read = true
+		if u.reads.Set(s.Lo, s.Hi, true); s.Frame > 0 {
+			u.touched[s.Frame-1].read = true
 		}
 	}
 	for _, s := range writes {
-		if i := u.frame(s); i >= 0 {
-			u.touched[i].written = true
+		if u.writes.Set(s.Lo, s.Hi, true); s.Frame > 0 {
+			u.touched[s.Frame-1].written = true
 		}
 	}
-	u.reads.add(reads)
-	u.writes.add(writes)
 }
 
-// spans lists the bytes that o reads and writes for instance k. What is in another
+// spots lists the bytes that o reads and writes for instance k. What is in another
 // memory only transfers touch, which wait in any case.
-func (u *use) spans(o *ir.Op, k int) (reads, writes []span) {
-	list := func(values []*ir.Value) (out []span) {
+func (u *use) spots(o *ir.Op, k int) (reads, writes []excerpt.Spot) {
+	list := func(values []*ir.Value) (out []excerpt.Spot) {
 		for _, v := range values {
-			if u.elsewhere[v] == ir.Device {
-				at := u.at.Of(v)
-				lo := at.at + at.Of(k, 0)
-				out = append(out, span{lo, lo + int64(v.Type.Bytes())})
+			if x := u.at.Of(v); x.Memory == ir.Device {
+				lo := x.Place.Of(k, 0)
+				out = append(out, u.x.Spot(ir.Device, lo, lo+x.Bytes()))
 			}
 		}
 		return out

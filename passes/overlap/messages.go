@@ -6,7 +6,7 @@ import (
 )
 
 // receiveAhead has the messages of tasks of microbatches be received from the turn before
-// on, see [ir.Func.InTurns]: a stage then finds there what the one next to it sends while it
+// on, see [ir.Op.TurnAhead]: a stage then finds there what the one next to it sends while it
 // still computes another microbatch. What a task reads in a run is there before the run.
 func receiveAhead(f *ir.Func) {
 	first := readers(f.Ops)

@@ -72,7 +72,7 @@ func scopeOf(v *ir.Value) (string, diag.Pos) {
 	}
 	scope := v.Def.Scope
 	if v.Def.Name == ir.Leave {
-		_, last := v.Def.Run.Ends()
+		_, last := v.Def.Run.Way().Ends()
 		scope = ir.OfInstance(scope, last)
 	}
 	return scope, v.Def.Pos

@@ -138,7 +138,7 @@ func (p *program) receive(v *ir.Value, from int, reader *ir.Op) *ir.Value {
 	o := p.f.NewOp(collective.Recv, nil, p.tagged(attrs, v), t)
 	o.Scope, o.Pos = reader.Scope, reader.Pos
 	if reader.Run != nil {
-		first, _ := reader.Run.Ends()
+		first, _ := reader.Run.Way().Ends()
 		o.Scope = ir.OfInstance(o.Scope, first)
 	}
 	p.put(o, v.PerMicro())
@@ -232,7 +232,7 @@ func (p *program) accumulate(o *ir.Op) {
 func (p *program) sendResults(o *ir.Op) {
 	scope := o.Scope
 	if o.Run != nil {
-		_, last := o.Run.Ends()
+		_, last := o.Run.Way().Ends()
 		scope = ir.OfInstance(scope, last)
 	}
 	for _, r := range o.Results {

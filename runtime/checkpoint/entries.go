@@ -1,6 +1,11 @@
 package checkpoint
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Entry is a checkpoint in a store. Whether it is sound, Load says.
 type Entry struct {
@@ -79,13 +84,41 @@ func newestFirst(a, b Entry) int {
 	return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step))
 }
 
-// saves is what a process that has locked a folder knows of the checkpoints there.
-type saves struct {
-	last     int64    // the highest number of a save
-	replaced []string // folders to remove after the first save
+const (
+	stepPrefix = "step-"
+	tmpPrefix  = ".tmp-"
+)
 
-	// known are the checkpoints that this process may remove, by folder and number of the save: those that
-	// Lock found, and its own. What appears otherwise is another's, or a listing was not whole before.
-	known   map[string]int64
-	strange bool // it was told that there are others
+// What the name of a checkpoint's folder may end with while another one takes its
+// place, see publish.
+const (
+	newSuffix = ".new"
+	oldSuffix = ".old"
+)
+
+func stepName(step int64) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
+
+// parseName is the inverse of stepName and a suffix: one of those above, or the
+// number that tells folders of one step in an object store apart, see free.
+func parseName(name string) (step int64, suffix string, ok bool) {
+	rest, ok := strings.CutPrefix(name, stepPrefix)
+	if !ok {
+		return 0, "", false
+	}
+	digits := rest
+	if i := strings.IndexByte(rest, '.'); i >= 0 {
+		digits, suffix = rest[:i], rest[i:]
+	}
+	step, err := strconv.ParseInt(digits, 10, 64)
+	return step, suffix, err == nil && step >= 0 && stepName(step)+suffix == name && isSuffix(suffix)
 }
+
+func isSuffix(s string) bool {
+	if s == "" || s == newSuffix || s == oldSuffix {
+		return true
+	}
+	n, err := strconv.ParseInt(s[1:], 10, 64)
+	return err == nil && n > 0 && numberSuffix(n) == s
+}
+
+func numberSuffix(n int64) string { return fmt.Sprintf(".%d", n) }

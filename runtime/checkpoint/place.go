@@ -2,10 +2,14 @@ package checkpoint
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"ptc/internal/regular"
 	"ptc/runtime/checkpoint/folderlock"
+	"ptc/runtime/storage"
 )
 
 // lockName is the file, or the object, whose lock says that a process saves into the folder.
@@ -64,6 +68,17 @@ type draft interface {
 	leave()
 }
 
+// saves is what a process that has locked a folder knows of the checkpoints there.
+type saves struct {
+	last     int64    // the highest number of a save
+	replaced []string // folders to remove after the first save
+
+	// known are the checkpoints that this process may remove, by folder and number of the save: those that
+	// Lock found, and its own. What appears otherwise is another's, or a listing was not whole before.
+	known   map[string]int64
+	strange bool // it was told that there are others
+}
+
 // hooks are for tests.
 type hooks struct {
 	wrap      func(io.WriterAt) io.WriterAt // puts a fault into writes
@@ -103,3 +118,61 @@ func fill(dst io.WriterAt, n int64) error {
 	}
 	return nil
 }
+
+// folder is a checkpoint that is open for reading.
+type folder interface {
+	open(name string) (storage.File, error)
+	Close() error
+}
+
+// openFolder opens a checkpoint for reading, and does not wait for what is none.
+func openFolder(dir string) (folder, error) {
+	if storage.Remote(dir) {
+		f, err := storage.OpenFolder(dir)
+		if err != nil {
+			return nil, err
+		}
+		return objectFolder{f}, nil
+	}
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() {
+		return nil, fmt.Errorf("it is %s, and a checkpoint is a folder", regular.Kind(st.Mode()))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return diskFolder{root}, nil
+}
+
+// diskFolder reads files of an open folder, outside of which no name leads.
+type diskFolder struct{ *os.Root }
+
+func (d diskFolder) open(name string) (storage.File, error) {
+	f, err := regular.OpenIn(d.Root, name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return diskFile{f, st.Size()}, nil
+}
+
+type diskFile struct {
+	*os.File
+	size int64
+}
+
+func (f diskFile) Size() int64 { return f.size }
+
+// objectFolder reads the objects of a checkpoint.
+type objectFolder struct{ f *storage.Folder }
+
+func (o objectFolder) open(name string) (storage.File, error) { return o.f.Open(name) }
+func (o objectFolder) Close() error                           { return nil }

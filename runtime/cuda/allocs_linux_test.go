@@ -55,11 +55,7 @@ func TestNoAllocations(t *testing.T) {
 	spans := slices.AppendSeq(slices.Collect(maps.Values(p.(*captured).spans)), maps.Values(p.(*captured).joints))
 	launch := map[*ready]uintptr{}
 	for i := range p.(*captured).acts {
-		x := p.(*captured).exchanges[i]
-		if x == nil {
-			continue
-		}
-		for _, q := range []*queued{&x.ins, &x.outs} {
+		for _, q := range p.(*captured).acts[i].staged {
 			for j := range q.calls {
 				launch[&q.calls[j]] = q.calls[j].fn
 				q.calls[j].fn = zero

@@ -3,10 +3,10 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"ptc/internal/units"
 	"ptc/runtime/cuda/blaslt"
-	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
 
@@ -17,7 +17,7 @@ const maxWorkspace = 32 << 20
 // blas is the library that may take the place of kernels which are products. A product whose own
 // kernel is not slower is not its.
 type blas struct {
-	e         *engine
+	*launches
 	library   *blaslt.Library
 	handle    *blaslt.Handle
 	workspace uint64 // its address; 0: none
@@ -29,88 +29,17 @@ type blas struct {
 	why      error                      // the first failure
 }
 
-// openBlas chooses what computes products. Nothing has been written to the arena yet, so that
-// kernels may be tried on it.
-func (e *engine) openBlas() error {
-	switch e.r.Blas {
-	case "", device.BlasNone:
-		return nil
-	case device.BlasLt:
-	default:
-		return fmt.Errorf("there is no library of products %q; expected %q or %q", clip(e.r.Blas), device.BlasNone, device.BlasLt)
-	}
-	if !e.hasProducts() {
-		return nil
-	}
-	b := &blas{e: e, products: map[[2]int]*blaslt.Product{}, calls: map[[2]int][]matmul{}}
-	e.blas = b
-	if err := b.open(); err != nil {
-		e.warn(fmt.Sprintf("own kernels compute all products: %v", err))
-		return e.alive()
-	}
-	for prog := range e.r.Device.Progs {
-		for i := range e.r.Device.Progs[prog].Instrs {
-			if err := b.consider(prog, i); err != nil {
-				return err
-			}
-		}
-	}
-	b.trim()
-	if b.why != nil {
-		e.warn(fmt.Sprintf("own kernels compute %d of %d products that %s was tried for: %v", b.own, b.all, b.library, b.why))
-	}
-	return nil
-}
-
-// FindBlas says which library may compute products here, or why there is none.
-func FindBlas() (string, error) {
-	d, err := openDriver()
-	if err != nil {
-		return "", err
-	}
-	l, err := blaslt.Open(d.version)
-	if err != nil {
-		return "", err
-	}
-	return l.String(), nil
-}
-
-func (e *engine) hasProducts() bool {
-	for i := range e.r.Device.Progs {
-		for _, in := range e.r.Device.Progs[i].Instrs {
-			if in.Comm == nil && len(e.r.Plan.Kernels[in.Kernel].Products) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (e *engine) warn(text string) {
-	if e.r.Warn != nil {
-		e.r.Warn(text)
-	}
-}
-
-// alive says why the GPU cannot go on behind a failure, or nil.
-func (e *engine) alive() error {
-	if err := e.drv.do(&e.sync); err != nil {
-		return e.unusable(err)
-	}
-	return nil
-}
-
 func (b *blas) open() (err error) {
-	if b.library, err = blaslt.Open(b.e.drv.version); err != nil {
+	if b.library, err = blaslt.Open(b.drv.version); err != nil {
 		return err
 	}
 	if b.handle, err = b.library.New(); err != nil {
 		return err
 	}
-	if err := b.e.needEvents(2); err != nil {
+	if err := b.needEvents(2); err != nil {
 		return err
 	}
-	switch at, err := b.e.drv.alloc(maxWorkspace); {
+	switch at, err := b.drv.alloc(maxWorkspace); {
 	case err == nil:
 		b.workspace, b.limit = at, maxWorkspace
 	case code(err) != outOfMemory: // without, there are fewer algorithms
@@ -119,19 +48,9 @@ func (b *blas) open() (err error) {
 	return nil
 }
 
-// trim frees a workspace that nothing uses.
-func (b *blas) trim() {
-	for _, list := range b.calls {
-		if works(list) {
-			return
-		}
-	}
-	b.freeWorkspace()
-}
-
 func (b *blas) freeWorkspace() {
 	if b.workspace != 0 {
-		_ = b.e.drv.free(b.workspace) // nothing could be done about it
+		_ = b.drv.free(b.workspace) // nothing could be done about it
 	}
 	b.workspace, b.limit = 0, 0
 }
@@ -164,50 +83,14 @@ type launch struct {
 	at      []blaslt.Addresses
 }
 
-// consider chooses for an instruction, if it is products. What the library fails is own kernels'; the
-// error is that of a GPU that has failed.
-func (b *blas) consider(prog, instr int) error {
-	in := &b.e.r.Device.Progs[prog].Instrs[instr]
-	if in.Comm != nil {
-		return nil
-	}
-	l := b.launch(in)
-	if l == nil {
-		return nil
-	}
-	if !l.apart() {
-		return nil // in another place the own kernel reads an operand before it writes there, the library does not
-	}
-	b.all++
-	algos, err := b.choose(l)
-	if err != nil {
-		b.own++
-		if b.why == nil {
-			b.why = err
-		}
-		return b.e.alive()
-	}
-	var list []matmul
-	for i, a := range algos {
-		list = append(list, matmul{b.products[[2]int{in.Kernel, i}], l.at[i], a})
-	}
-	if len(list) > 0 {
-		b.calls[[2]int{prog, instr}] = list
-	}
-	return nil
-}
-
 // launch is that of an instruction; nil where it is not products, or the plan is wrong about it, which who
 // captures it says.
 func (b *blas) launch(in *program.Instr) *launch {
-	k := &b.e.r.Plan.Kernels[in.Kernel]
+	k := &b.r.Plan.Kernels[in.Kernel]
 	if len(k.Products) == 0 || len(in.Bufs) != len(k.Args) || k.Tasks < 1 || k.Tasks > maxGrid {
 		return nil
 	}
-	l := &launch{in: in, kernel: k}
-	for _, n := range in.Bufs {
-		l.buffers = append(l.buffers, b.e.arena.base+uint64(b.e.r.Device.Buffers[n].Offset))
-	}
+	l := &launch{in: in, kernel: k, buffers: b.addresses(in)}
 	for i := range k.Products {
 		p := &k.Products[i]
 		at := blaslt.Addresses{Left: l.address(&p.Left), Right: l.address(&p.Right), Out: l.address(&p.Out)}
@@ -297,4 +180,33 @@ func (b *blas) offers(l *launch, products []*blaslt.Product) (out [][]blaslt.Alg
 		out = append(out, some)
 	}
 	return out, nil
+}
+
+// matmul is a product that the library computes in the place of a kernel, or of a section of one.
+type matmul struct {
+	product *blaslt.Product
+	at      blaslt.Addresses
+	algo    blaslt.Algorithm
+}
+
+// enqueue gives the stream products, one behind the other: they share the workspace.
+func (b *blas) enqueue(list []matmul) error {
+	for i := range list {
+		m := &list[i]
+		if err := b.handle.Enqueue(m.product, m.at, &m.algo, b.workspace, b.stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capture makes a graph of what the library does for products: its kernels and their arguments, which it
+// does not tell otherwise.
+func (b *blas) capture(list []matmul) (graph uintptr, err error) {
+	return b.drv.capture(b.stream, func() error { return b.enqueue(list) })
+}
+
+// works says whether products use the workspace.
+func works(list []matmul) bool {
+	return slices.ContainsFunc(list, func(m matmul) bool { return m.algo.Workspace > 0 })
 }

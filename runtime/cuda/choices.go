@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"ptc/runtime/cuda/blaslt"
 )
@@ -22,13 +23,33 @@ type choices interface {
 	put(key choiceKey, b []byte)
 }
 
-// choices are where the engine's are kept.
-func (e *engine) choices() choices { return folders(e.r.Cache) }
+// decided is what was chosen in this process, by key: all of its devices choose alike, so that what several of
+// them compute is the same on each.
+var decided struct {
+	sync.Mutex
+	of map[choiceKey][]blaslt.Algorithm
+}
+
+// offered says whether each of the algorithms, if there are any, is offered now.
+func offered(algos []blaslt.Algorithm, offers [][]blaslt.Algorithm) bool {
+	if len(algos) == 0 {
+		return true
+	}
+	if len(algos) != len(offers) {
+		return false
+	}
+	for i, a := range algos {
+		if !slices.Contains(offers[i], a) {
+			return false
+		}
+	}
+	return true
+}
 
 // load is a choice that was kept: which of the algorithms that are offered now, or none of them. A file can
 // say nothing else, so one that is damaged or somebody else's costs time at most.
-func (b *blas) load(key choiceKey, offers [][]blaslt.Algorithm) (algos []blaslt.Algorithm, ok bool) {
-	bytes := b.e.choices().get(key)
+func load(from choices, key choiceKey, offers [][]blaslt.Algorithm) (algos []blaslt.Algorithm, ok bool) {
+	bytes := from.get(key)
 	if len(bytes)%sizeofAlgorithm != 0 || bytes == nil {
 		return nil, false
 	}
@@ -44,7 +65,7 @@ func (b *blas) load(key choiceKey, offers [][]blaslt.Algorithm) (algos []blaslt.
 }
 
 // save keeps a choice.
-func (b *blas) save(key choiceKey, algos []blaslt.Algorithm) {
+func save(to choices, key choiceKey, algos []blaslt.Algorithm) {
 	bytes := []byte{}
 	for _, a := range algos {
 		for _, x := range a.Config {
@@ -52,7 +73,7 @@ func (b *blas) save(key choiceKey, algos []blaslt.Algorithm) {
 		}
 		bytes = binary.LittleEndian.AppendUint64(bytes, a.Workspace)
 	}
-	b.e.choices().put(key, bytes)
+	to.put(key, bytes)
 }
 
 // sizeofAlgorithm is the bytes of an algorithm in a file.

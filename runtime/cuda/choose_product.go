@@ -5,19 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
-	"unsafe"
 
 	"ptc/runtime/cuda/blaslt"
 )
-
-// decided is what was chosen in this process, by key: all of its devices choose alike, so that what several of
-// them compute is the same on each.
-var decided struct {
-	sync.Mutex
-	of map[choiceKey][]blaslt.Algorithm
-}
 
 // choose gives the algorithms by which the library is faster than a kernel; none where it is not. The
 // error says why it cannot compute the products.
@@ -36,7 +27,7 @@ func (b *blas) choose(l *launch) ([]blaslt.Algorithm, error) {
 	algos, known := decided.of[key]
 	known = known && offered(algos, offers)
 	if !known {
-		algos, known = b.load(key, offers)
+		algos, known = load(folders(b.r.Cache), key, offers)
 	}
 	if known {
 		return algos, b.rehearse(l, products, algos)
@@ -48,7 +39,7 @@ func (b *blas) choose(l *launch) ([]blaslt.Algorithm, error) {
 		decided.of = map[choiceKey][]blaslt.Algorithm{}
 	}
 	decided.of[key] = algos
-	b.save(key, algos)
+	save(folders(b.r.Cache), key, algos)
 	return algos, nil
 }
 
@@ -60,30 +51,14 @@ func (b *blas) key(l *launch) choiceKey {
 	if err != nil {
 		panic(err) // numbers and names
 	}
-	fmt.Fprintf(h, "%q %d %d %s %q %d %d %d", b.e.gpu().name, b.e.drv.version, b.library.Version, text, l.kernel.IR, l.kernel.Threads, l.kernel.Tasks, l.kernel.Shared)
-	fmt.Fprintf(h, " %x %d", sha256.Sum256(b.e.r.Plan.Code[l.kernel.Code].Data), b.limit)
+	fmt.Fprintf(h, "%q %d %d %s %q %d %d %d", b.gpu.name, b.drv.version, b.library.Version, text, l.kernel.IR, l.kernel.Threads, l.kernel.Tasks, l.kernel.Shared)
+	fmt.Fprintf(h, " %x %d", sha256.Sum256(b.r.Plan.Code[l.kernel.Code].Data), b.limit)
 	for _, at := range l.at {
 		for _, x := range []uint64{at.Left, at.Right, at.Add, at.Bias, at.Out} {
 			fmt.Fprintf(h, " %d", blaslt.Alignment(x))
 		}
 	}
 	return choiceKey(h.Sum(nil))
-}
-
-// offered says whether each of the algorithms, if there are any, is offered now.
-func offered(algos []blaslt.Algorithm, offers [][]blaslt.Algorithm) bool {
-	if len(algos) == 0 {
-		return true
-	}
-	if len(algos) != len(offers) {
-		return false
-	}
-	for i, a := range algos {
-		if !slices.Contains(offers[i], a) {
-			return false
-		}
-	}
-	return true
 }
 
 // rehearse runs what was chosen once: the library loads its code when it is first needed, which it cannot
@@ -96,12 +71,12 @@ func (b *blas) rehearse(l *launch, products []*blaslt.Product, algos []blaslt.Al
 	if err := b.enqueue(list); err != nil {
 		return err
 	}
-	if err := b.e.drv.do(&b.e.sync); err != nil || len(list) == 0 {
+	if err := b.drv.do(&b.sync); err != nil || len(list) == 0 {
 		return err
 	}
 	g, err := b.capture(list)
 	if err == nil {
-		err = b.e.drv.freeGraph(g)
+		err = b.drv.freeGraph(g)
 	}
 	return err
 }
@@ -115,10 +90,11 @@ const gain = 3
 // race times the own kernel and the library's algorithms, and gives the latter where they win. Of
 // several products each has its fastest, and all together are held to the kernel.
 func (b *blas) race(l *launch, products []*blaslt.Product, offers [][]blaslt.Algorithm) ([]blaslt.Algorithm, error) {
-	own, err := b.kernel(l)
+	node, err := b.node(l.in)
 	if err != nil {
 		return nil, err
 	}
+	own := func(g uintptr, after []uintptr) (uintptr, error) { return b.drv.addKernel(g, after, node) }
 	once, err := b.time(1, own)
 	if err != nil {
 		return nil, err
@@ -141,7 +117,7 @@ func (b *blas) race(l *launch, products []*blaslt.Product, offers [][]blaslt.Alg
 			t, err := b.timeProducts(repeats, []matmul{{p, l.at[i], a}})
 			if err != nil {
 				failed = err
-				if err := b.e.drv.do(&b.e.sync); err != nil {
+				if err := b.drv.do(&b.sync); err != nil {
 					return nil, err
 				}
 			} else if fastest < 0 || t < fastest {
@@ -164,43 +140,20 @@ func (b *blas) race(l *launch, products []*blaslt.Product, offers [][]blaslt.Alg
 	return algos, nil
 }
 
-// kernel is the launch of the own kernel.
-func (b *blas) kernel(l *launch) (adder, error) {
-	fn, err := b.e.function(l.in.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	maps, err := b.e.tensorMaps(l.in, b.e.r.Device)
-	if err != nil {
-		return nil, err
-	}
-	pointers := make([]unsafe.Pointer, len(l.buffers)+len(maps)+1)
-	for i := range l.buffers {
-		pointers[i] = unsafe.Pointer(&l.buffers[i])
-	}
-	for i := range maps {
-		pointers[len(l.buffers)+i] = unsafe.Pointer(&maps[i])
-	}
-	k := l.kernel
-	node := &kernelNode{function: fn, grid: [3]uint32{uint32(k.Tasks), 1, 1}, block: [3]uint32{uint32(k.Threads), 1, 1},
-		shared: uint32(k.Shared), params: unsafe.Pointer(unsafe.SliceData(pointers))}
-	return func(g uintptr, after []uintptr) (uintptr, error) { return b.e.drv.addKernel(g, after, node) }, nil
-}
-
 // timeProducts is the time of products, each run once before.
 func (b *blas) timeProducts(repeats int, list []matmul) (time.Duration, error) {
 	if err := b.enqueue(list); err != nil {
 		return 0, err
 	}
-	if err := b.e.drv.do(&b.e.sync); err != nil {
+	if err := b.drv.do(&b.sync); err != nil {
 		return 0, err
 	}
 	child, err := b.capture(list)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = b.e.drv.freeGraph(child) }()
-	return b.time(repeats, func(g uintptr, after []uintptr) (uintptr, error) { return b.e.drv.addChild(g, after, child) })
+	defer func() { _ = b.drv.freeGraph(child) }()
+	return b.time(repeats, func(g uintptr, after []uintptr) (uintptr, error) { return b.drv.addChild(g, after, child) })
 }
 
 // What is timed is repeated until it takes about enoughTime, which events measure well; the median of some
@@ -214,7 +167,7 @@ const (
 // time is that of what is added to a graph so many times, one behind the other: so it runs in a
 // step as well.
 func (b *blas) time(repeats int, add adder) (time.Duration, error) {
-	drv, stream := b.e.drv, b.e.stream
+	drv, stream := b.drv, b.stream
 	g, err := drv.newGraph()
 	if err != nil {
 		return 0, err
@@ -248,18 +201,18 @@ func (b *blas) time(repeats int, add adder) (time.Duration, error) {
 
 // measure launches a graph between events, and waits.
 func (b *blas) measure(exec uintptr) (time.Duration, error) {
-	drv, stream := b.e.drv, b.e.stream
-	if err := drv.record(b.e.events[0], stream); err != nil {
+	drv, stream := b.drv, b.stream
+	if err := drv.record(b.events[0], stream); err != nil {
 		return 0, err
 	}
 	if err := drv.launchGraph(exec, stream); err != nil {
 		return 0, err
 	}
-	if err := drv.record(b.e.events[1], stream); err != nil {
+	if err := drv.record(b.events[1], stream); err != nil {
 		return 0, err
 	}
-	if err := drv.do(&b.e.sync); err != nil {
+	if err := drv.do(&b.sync); err != nil {
 		return 0, err
 	}
-	return drv.elapsed(b.e.events[0], b.e.events[1])
+	return drv.elapsed(b.events[0], b.events[1])
 }

@@ -38,8 +38,8 @@ func TestOwnPart(t *testing.T) {
 	} {
 		plan := &program.Plan{Mesh: []program.MeshAxis{{Name: "tp", Size: 3}}}
 		d := &program.Device{Buffers: []program.Buffer{{}, {Offset: 1 << 40}}}
-		e := &engine{r: device.Request{Plan: plan, Device: d, Rank: 2}, arena: &arena{base: 1 << 44}}
-		got := e.ownPart(&program.Instr{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: collective.ShardSlice, Over: []string{"tp"}, DType: "f32", Outer: c.outer, Inner: c.inner}})
+		m := &memories{r: &device.Request{Plan: plan, Device: d, Rank: 2}, arena: &arena{base: 1 << 44}}
+		got := m.ownPart(&program.Instr{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: collective.ShardSlice, Over: []string{"tp"}, DType: "f32", Outer: c.outer, Inner: c.inner}})
 		if len(got) != c.copies {
 			t.Errorf("%+v: %d copies", c, len(got))
 			continue

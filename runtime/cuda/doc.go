@@ -1,8 +1,13 @@
 // Package cuda is the engine of devices that are GPUs of NVIDIA, for code of the kind "ptx".
 //
-// In comes a device of a plan, and the functions of the driver, libcuda.so.1, which is loaded at
-// run time; nothing of a toolkit is needed. Out comes a device.Engine. What is between two
-// communications with other devices is one CUDA graph, which is launched at once:
+// In: a device of a plan, and the functions of the driver, libcuda.so.1, which is loaded at
+// run time; nothing of a toolkit is needed.
+//
+// Out: a device.Engine. It is opened in stages: a card (context and stream of a GPU), memories, modules, launches
+// (kernels with the addresses of their arguments), and what computes products. Of a program, resolved is what does
+// not change from run to run, graphs are the ranges of it that were run, and captured has the state of a launch.
+//
+// What is between two communications with other devices is one CUDA graph, which is launched at once:
 //
 //	graph     ports in ── kernels, copies between memories ── ports out
 //	program   graph ── all_reduce, by the host ── graph
@@ -28,7 +33,7 @@
 // asked for, kernels are launched one by one with events between them, and waited for at the end. Exchanges
 // are in graphs of ranges alone that all devices run at the same point: a launch of the whole program, and StepJoint.
 //
-// The invariants: what lies in memory of the device is reached by copies alone; everything else is
+// Invariant: what lies in memory of the device is reached by copies alone; everything else is
 // in order on one stream of the device; the number of arguments of a kernel is that of its entry, so
 // that a plan that is wrong is an error and no fault of the process; all that the engine holds is
 // freed by Close, after failures, too: graphs before what the transport has in them.
@@ -43,6 +48,6 @@
 //
 // Package fakecuda is a driver for tests, which launches kernels under an emulator.
 //
-// It imports internal/foreign, internal/units, runtime/cuda/blaslt,
+// Imports: internal/foreign, internal/units, runtime/cuda/blaslt,
 // runtime/device and runtime/program.
 package cuda

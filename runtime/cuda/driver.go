@@ -1,12 +1,5 @@
 package cuda
 
-import (
-	"fmt"
-	"sync"
-
-	"ptc/internal/foreign"
-)
-
 // library is the driver's, as its installation names it.
 const library = "libcuda.so.1"
 
@@ -35,65 +28,38 @@ type functions struct {
 
 // symbol is a function and where its address goes.
 type symbol struct {
-	name     string
-	at       *uintptr
-	optional bool // drivers older than it are served, too
+	name string
+	at   *uintptr
 }
+
+// optional are functions without which older drivers are served, too: they came with CUDA 12.4 and 12.0.
+var optional = []string{"cuFuncGetParamInfo", "cuTensorMapEncodeTiled"}
 
 // symbols are the functions by the names that cuda.h of CUDA 12.4 gives their versions.
 func (f *functions) symbols() []symbol {
 	return []symbol{
-		{name: "cuInit", at: &f.init},
-		{name: "cuDriverGetVersion", at: &f.driverGetVersion},
-		{name: "cuGetErrorName", at: &f.getErrorName},
-		{name: "cuGetErrorString", at: &f.getErrorString},
-		{name: "cuDeviceGetCount", at: &f.deviceGetCount},
-		{name: "cuDeviceGet", at: &f.deviceGet},
-		{name: "cuDeviceGetName", at: &f.deviceGetName},
-		{name: "cuDeviceGetAttribute", at: &f.deviceGetAttribute},
-		{name: "cuDeviceGetUuid_v2", at: &f.deviceGetUUID},
-		{name: "cuDeviceTotalMem_v2", at: &f.deviceTotalMem},
-		{name: "cuDevicePrimaryCtxRetain", at: &f.primaryRetain},
-		{name: "cuDevicePrimaryCtxRelease_v2", at: &f.primaryRelease},
-		{name: "cuCtxSetCurrent", at: &f.ctxSetCurrent},
-		{name: "cuMemGetInfo_v2", at: &f.memGetInfo},
-		{name: "cuMemAlloc_v2", at: &f.memAlloc},
-		{name: "cuMemFree_v2", at: &f.memFree},
-		{name: "cuMemHostAlloc", at: &f.memHostAlloc},
-		{name: "cuMemFreeHost", at: &f.memFreeHost},
-		{name: "cuMemcpyHtoDAsync_v2", at: &f.memcpyHtoDAsync},
-		{name: "cuMemcpyDtoHAsync_v2", at: &f.memcpyDtoHAsync},
-		{name: "cuMemcpy3DAsync_v2", at: &f.memcpy3DAsync},
-		{name: "cuStreamCreate", at: &f.streamCreate},
-		{name: "cuStreamSynchronize", at: &f.streamSynchronize},
-		{name: "cuStreamDestroy_v2", at: &f.streamDestroy},
-		{name: "cuStreamQuery", at: &f.streamQuery},
-		{name: "cuStreamWaitEvent", at: &f.streamWaitEvent},
-		{name: "cuMemsetD8Async", at: &f.memset},
-		{name: "cuEventCreate", at: &f.eventCreate},
-		{name: "cuEventRecord", at: &f.eventRecord},
-		{name: "cuEventQuery", at: &f.eventQuery},
-		{name: "cuEventElapsedTime", at: &f.eventElapsedTime},
-		{name: "cuEventDestroy_v2", at: &f.eventDestroy},
-		{name: "cuModuleLoadDataEx", at: &f.moduleLoadDataEx},
-		{name: "cuModuleUnload", at: &f.moduleUnload},
-		{name: "cuModuleGetFunction", at: &f.moduleGetFunction},
-		{name: "cuFuncSetAttribute", at: &f.funcSetAttribute},
-		{name: "cuFuncGetParamInfo", at: &f.funcGetParamInfo, optional: true}, // from CUDA 12.4 on
-		{name: "cuLaunchKernel", at: &f.launchKernel},
-		{name: "cuGraphCreate", at: &f.graphCreate},
-		{name: "cuGraphDestroy", at: &f.graphDestroy},
-		{name: "cuGraphAddKernelNode_v2", at: &f.graphAddKernel},
-		{name: "cuGraphAddMemcpyNode", at: &f.graphAddMemcpy},
-		{name: "cuGraphAddEmptyNode", at: &f.graphAddEmpty},
-		{name: "cuGraphInstantiateWithFlags", at: &f.graphInstantiate},
-		{name: "cuGraphExecDestroy", at: &f.graphExecDestroy},
-		{name: "cuGraphLaunch", at: &f.graphLaunch},
-		{name: "cuTensorMapEncodeTiled", at: &f.tensorMapEncodeTiled, optional: true}, // from CUDA 12.0 on
-		{name: "cuStreamBeginCapture_v2", at: &f.streamBeginCapture},
-		{name: "cuStreamEndCapture", at: &f.streamEndCapture},
-		{name: "cuGraphAddChildGraphNode", at: &f.graphAddChild},
-		{name: "cuGraphGetNodes", at: &f.graphGetNodes},
+		{"cuInit", &f.init}, {"cuDriverGetVersion", &f.driverGetVersion}, {"cuGetErrorName", &f.getErrorName},
+		{"cuGetErrorString", &f.getErrorString}, {"cuDeviceGetCount", &f.deviceGetCount}, {"cuDeviceGet", &f.deviceGet},
+		{"cuDeviceGetName", &f.deviceGetName}, {"cuDeviceGetAttribute", &f.deviceGetAttribute},
+		{"cuDeviceGetUuid_v2", &f.deviceGetUUID}, {"cuDeviceTotalMem_v2", &f.deviceTotalMem},
+		{"cuDevicePrimaryCtxRetain", &f.primaryRetain}, {"cuDevicePrimaryCtxRelease_v2", &f.primaryRelease},
+		{"cuCtxSetCurrent", &f.ctxSetCurrent}, {"cuMemGetInfo_v2", &f.memGetInfo}, {"cuMemAlloc_v2", &f.memAlloc},
+		{"cuMemFree_v2", &f.memFree}, {"cuMemHostAlloc", &f.memHostAlloc}, {"cuMemFreeHost", &f.memFreeHost},
+		{"cuMemcpyHtoDAsync_v2", &f.memcpyHtoDAsync}, {"cuMemcpyDtoHAsync_v2", &f.memcpyDtoHAsync},
+		{"cuMemcpy3DAsync_v2", &f.memcpy3DAsync}, {"cuStreamCreate", &f.streamCreate},
+		{"cuStreamSynchronize", &f.streamSynchronize}, {"cuStreamDestroy_v2", &f.streamDestroy},
+		{"cuStreamQuery", &f.streamQuery}, {"cuStreamWaitEvent", &f.streamWaitEvent}, {"cuMemsetD8Async", &f.memset},
+		{"cuEventCreate", &f.eventCreate}, {"cuEventRecord", &f.eventRecord}, {"cuEventQuery", &f.eventQuery},
+		{"cuEventElapsedTime", &f.eventElapsedTime}, {"cuEventDestroy_v2", &f.eventDestroy},
+		{"cuModuleLoadDataEx", &f.moduleLoadDataEx}, {"cuModuleUnload", &f.moduleUnload},
+		{"cuModuleGetFunction", &f.moduleGetFunction}, {"cuFuncSetAttribute", &f.funcSetAttribute},
+		{"cuFuncGetParamInfo", &f.funcGetParamInfo}, {"cuLaunchKernel", &f.launchKernel}, {"cuGraphCreate", &f.graphCreate},
+		{"cuGraphDestroy", &f.graphDestroy}, {"cuGraphAddKernelNode_v2", &f.graphAddKernel},
+		{"cuGraphAddMemcpyNode", &f.graphAddMemcpy}, {"cuGraphAddEmptyNode", &f.graphAddEmpty},
+		{"cuGraphInstantiateWithFlags", &f.graphInstantiate}, {"cuGraphExecDestroy", &f.graphExecDestroy},
+		{"cuGraphLaunch", &f.graphLaunch}, {"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled},
+		{"cuStreamBeginCapture_v2", &f.streamBeginCapture}, {"cuStreamEndCapture", &f.streamEndCapture},
+		{"cuGraphAddChildGraphNode", &f.graphAddChild}, {"cuGraphGetNodes", &f.graphGetNodes},
 	}
 }
 
@@ -111,113 +77,4 @@ type gpu struct {
 	major, minor int // of its compute capability
 	memory       int64
 	shared       int64 // memory that a block may have
-}
-
-// opening is the driver that all engines of the process share.
-var opening struct {
-	sync.Mutex
-	lookup Lookup // nil: the machine's
-	driver *driver
-}
-
-// Use puts other functions into the place of the machine's driver, for what is opened after it;
-// nil ends that, and what was chosen by times is forgotten. It is for tests.
-func Use(l Lookup) {
-	decided.Lock()
-	decided.of = nil
-	decided.Unlock()
-	opening.Lock()
-	defer opening.Unlock()
-	opening.lookup, opening.driver = l, nil
-}
-
-// driverOfPlan is the driver for a plan that needs one.
-func driverOfPlan() (*driver, error) {
-	d, err := openDriver()
-	if err != nil {
-		return nil, fmt.Errorf("this plan is for GPUs of NVIDIA: %w", err)
-	}
-	return d, nil
-}
-
-// openDriver gives the driver. What it cannot do may be another time, so that is not kept.
-func openDriver() (*driver, error) {
-	opening.Lock()
-	defer opening.Unlock()
-	if opening.driver != nil {
-		return opening.driver, nil
-	}
-	lookup := opening.lookup
-	if lookup == nil {
-		var err error
-		if lookup, err = loadLibrary(); err != nil {
-			return nil, fmt.Errorf("there is no driver of a GPU of NVIDIA here: %w", err)
-		}
-	}
-	d, err := newDriver(lookup)
-	if err != nil {
-		return nil, err
-	}
-	opening.driver = d
-	return d, nil
-}
-
-// loadLibrary loads the driver's library, once: loaded again, it is the same.
-func loadLibrary() (Lookup, error) {
-	if err := foreign.Available(); err != nil {
-		return nil, err
-	}
-	lib, err := foreign.Open(library, foreign.Now|foreign.Local)
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be loaded: %w", library, err)
-	}
-	return func(name string) (uintptr, error) { return foreign.Symbol(lib, name) }, nil
-}
-
-// newDriver binds the functions and looks which GPUs there are.
-func newDriver(lookup Lookup) (*driver, error) {
-	d := &driver{}
-	for _, s := range d.symbols() {
-		at, err := lookup(s.name)
-		if err != nil || at == 0 {
-			if s.optional {
-				continue
-			}
-			return nil, fmt.Errorf("the driver of the GPU is too old: %s has no %s, which came with CUDA 12; install a newer driver", library, s.name)
-		}
-		*s.at = at
-	}
-	if err := d.start(); err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-// start initializes the driver and describes its GPUs.
-func (d *driver) start() error {
-	if err := d.call("cuInit", d.init, 0); err != nil {
-		if code(err) == noDevice {
-			return errNoGPU
-		}
-		return fmt.Errorf("the driver of the GPU does not start: %w", err)
-	}
-	var err error
-	if d.version, err = d.driverVersion(); err != nil {
-		return err
-	}
-	n, err := d.deviceCount()
-	if err != nil {
-		return err
-	}
-	for i := range n {
-		g, err := d.describe(i)
-		if err != nil {
-			return fmt.Errorf("GPU %d cannot be used: %w", i, err)
-		}
-		d.gpus = append(d.gpus, g)
-	}
-	if len(d.gpus) == 0 {
-		return errNoGPU
-	}
-	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"unsafe"
 
 	"ptc/internal/foreign"
-	"ptc/internal/units"
-	"ptc/runtime/device"
 )
 
 // Results of the driver's functions that mean something to us (cuda.h of CUDA 12.4,
@@ -89,18 +87,4 @@ func isFault(err error) bool {
 	default:
 		return firstTrap <= c && c <= lastTrap
 	}
-}
-
-// room is the error of what could not be made on the GPU: where there is no memory for it, a
-// *device.MemoryError that says how much is free.
-func (e *engine) room(what string, n int64, err error) error {
-	on := fmt.Sprintf("GPU %d (%s)", e.ordinal, e.gpu().name)
-	if code(err) != outOfMemory {
-		return fmt.Errorf("there is no %s on %s: %w", what, on, err)
-	}
-	text := fmt.Sprintf("there is no room for %s of %s on %s", what, units.Bytes(n), on)
-	if free, total, err := e.drv.memInfo(); err == nil {
-		text += fmt.Sprintf(", which has %s free of %s", units.Bytes(free), units.Bytes(total))
-	}
-	return &device.MemoryError{Msg: text, Err: err}
 }

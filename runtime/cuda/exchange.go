@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 // exchange is a communication with other devices, by memory of the host that lies as the buffers
 // do: where these overlap, so does their staging.
 type exchange struct {
-	p         *captured
+	p         *resolved
 	instr     int
 	call      device.Exchange
 	ins, outs queued // from the arena to the staging, and back
@@ -22,19 +23,22 @@ type exchange struct {
 // stage is where a buffer has its staging.
 type stage struct{ buffer, at int64 }
 
-// isExchange says whether an instruction exchanges something with other devices.
-func isExchange(in *program.Instr) bool {
-	c := in.Comm
-	return c != nil && !c.Moves() && c.Kind != collective.ShardSlice && c.Kind != collective.Done
+// linking prepares the exchanges of a program: those that the GPU does by itself, and the
+// others by way of the host.
+type linking struct {
+	*resolved
+	memories *memories
+	prog     int
+	ends     map[int]func() error // by what they end
 }
 
-// communicate prepares the exchanges of the program: those that the GPU does by itself, and the
-// others by way of the host.
-func (p *captured) communicate() error {
-	x := p.e.r.Exchanges
+// communicate prepares the exchanges of a program.
+func communicate(p *resolved, m *memories, prog int) error {
+	l := &linking{resolved: p, memories: m, prog: prog, ends: map[int]func() error{}}
+	x := m.r.Exchanges
 	var list []int
 	var total int64
-	places := map[int][]stage{}
+	staged := map[int][]stage{}
 	for i := range p.instrs {
 		if !isExchange(&p.instrs[i]) {
 			continue
@@ -42,7 +46,7 @@ func (p *captured) communicate() error {
 		if x == nil {
 			return p.unable(i, fmt.Errorf("it exchanges data with other devices, and there are none"))
 		}
-		if done, err := p.enqueued(i); err != nil {
+		if done, err := l.enqueued(i); err != nil {
 			return p.unable(i, err)
 		} else if done {
 			continue
@@ -51,34 +55,32 @@ func (p *captured) communicate() error {
 			return p.unable(i, fmt.Errorf("the transport serves neither memory of GPUs nor of the host"))
 		}
 		list = append(list, i)
-		places[i], total = p.places(&p.instrs[i], total)
+		staged[i], total = places(m.r.Device.Buffers, &p.instrs[i], total)
 	}
-	if err := p.stage(list, places, total); err != nil {
+	if err := l.stage(list, staged, total); err != nil {
 		return err
 	}
 	for i := range p.instrs { // the ends of those that were started
-		if c := p.instrs[i].Comm; c != nil && c.Kind == collective.Done && p.ends[c.Of] != nil {
-			p.acts[i].op = p.ends[c.Of]
+		if c := p.instrs[i].Comm; c != nil && c.Kind == collective.Done && l.ends[c.Of] != nil {
+			p.acts[i].op = l.ends[c.Of]
 		}
 	}
-	p.captures()
 	return nil
 }
 
 // stage readies exchanges by way of the host, with so many bytes of it.
-func (p *captured) stage(list []int, places map[int][]stage, total int64) error {
+func (l *linking) stage(list []int, places map[int][]stage, total int64) error {
 	if len(list) == 0 {
 		return nil
 	}
-	p.hosted = true
-	staging, err := p.e.pin(max(total, 1))
+	staging, err := l.pin(max(total, 1))
 	if err != nil {
 		return err
 	}
 	memory := device.NewHost(staging, nil)
 	for _, i := range list {
-		if err := p.prepare(i, places[i], memory, staging); err != nil {
-			return p.unable(i, err)
+		if err := l.prepare(i, places[i], memory, staging); err != nil {
+			return l.unable(i, err)
 		}
 	}
 	return nil
@@ -86,8 +88,7 @@ func (p *captured) stage(list []int, places map[int][]stage, total int64) error 
 
 // places gives each buffer of an instruction its bytes of the staging, from a byte on, and says
 // where the next instruction's begin.
-func (p *captured) places(in *program.Instr, from int64) (out []stage, end int64) {
-	all := p.e.r.Device.Buffers
+func places(all []program.Buffer, in *program.Instr, from int64) (out []stage, end int64) {
 	bufs := slices.Clone(in.Bufs)
 	slices.Sort(bufs)
 	bufs = slices.DeleteFunc(slices.Compact(bufs), func(b int) bool { return all[b].Memory != "" })
@@ -106,13 +107,13 @@ func (p *captured) places(in *program.Instr, from int64) (out []stage, end int64
 }
 
 // prepare readies one exchange.
-func (p *captured) prepare(i int, places []stage, memory device.Memory, staging []byte) error {
-	e, in := p.e, &p.instrs[i]
-	x := &exchange{p: p, instr: i}
+func (l *linking) prepare(i int, places []stage, memory device.Memory, staging []byte) error {
+	m, in := l.memories, &l.instrs[i]
+	x := &exchange{p: l.resolved, instr: i}
 	at := func(buffer int) device.Range {
-		b := &e.r.Device.Buffers[buffer]
+		b := &m.r.Device.Buffers[buffer]
 		if b.Memory == program.Host {
-			return device.Range{Memory: e.host, Offset: b.Offset, Bytes: b.Size()}
+			return device.Range{Memory: m.host, Offset: b.Offset, Bytes: b.Size()}
 		}
 		k := slices.IndexFunc(places, func(s stage) bool { return s.buffer == int64(buffer) })
 		return device.Range{Memory: memory, Offset: places[k].at, Bytes: b.Size()}
@@ -121,29 +122,71 @@ func (p *captured) prepare(i int, places []stage, memory device.Memory, staging 
 	var ins, outs []transfer
 	for _, b := range src {
 		if r := at(b); r.Memory == memory {
-			ins = append(ins, lines(hostEnd(staging[r.Offset:]), e.end(b), r.Bytes)...)
+			ins = append(ins, lines(hostEnd(staging[r.Offset:]), m.end(b), r.Bytes)...)
 		}
 	}
 	for _, b := range dst {
 		if r := at(b); r.Memory == memory {
-			outs = append(outs, lines(e.end(b), hostEnd(staging[r.Offset:]), r.Bytes)...)
+			outs = append(outs, lines(m.end(b), hostEnd(staging[r.Offset:]), r.Bytes)...)
 		}
 	}
-	p.exchanges[i] = x
-	x.ins, x.outs, x.reads = e.queue(ins), e.queue(outs), len(src) > 0
+	l.acts[i].staged = []*queued{&x.ins, &x.outs}
+	x.ins, x.outs, x.reads = m.queue(ins), m.queue(outs), len(src) > 0
 	var err error
-	if x.call, err = e.r.Exchanges.Prepare(p.index, i, at); err != nil {
+	if x.call, err = m.r.Exchanges.Prepare(l.prog, i, at); err != nil {
 		return err
 	}
 	switch {
 	case !in.Comm.Start:
-		p.acts[i].op = x.run
+		l.acts[i].op = x.run
 	case x.call.AtOnce:
-		p.acts[i].op, p.ends[i] = x.run, func() error { return nil }
+		l.acts[i].op, l.ends[i] = x.run, func() error { return nil }
 	default:
-		p.acts[i].op, p.ends[i] = x.start, x.end
+		l.acts[i].op, l.ends[i] = x.start, x.end
 	}
 	return nil
+}
+
+// enqueued readies an exchange that the GPU does by itself, or says that the host has to.
+func (l *linking) enqueued(i int) (bool, error) {
+	m, in := l.memories, &l.instrs[i]
+	watch, ok := m.r.Exchanges.(device.Enqueuer)
+	if !ok || m.arena == nil || !m.r.Exchanges.Serves(m.arena) {
+		return false, nil
+	}
+	for _, b := range in.Bufs {
+		if m.r.Device.Buffers[b].Memory != "" {
+			return false, nil
+		}
+	}
+	x, err := m.r.Exchanges.Prepare(l.prog, i, func(buffer int) device.Range {
+		b := &m.r.Device.Buffers[buffer]
+		return device.Range{Memory: m.arena, Offset: b.Offset, Bytes: b.Size()}
+	})
+	switch {
+	case errors.Is(err, device.ErrNotEnqueued):
+		return false, nil
+	case err != nil:
+		return false, err
+	case x.Enqueued == nil:
+		return false, fmt.Errorf("the transport serves memory of GPUs, and does nothing there")
+	}
+	l.streams.enqueue = watch
+	q, stream := x.Enqueued, l.stream
+	l.acts[i].enqueued = q
+	begin := func() error { return q.StartOn(stream) }
+	end := func() error { return q.WaitOn(stream) }
+	if in.Comm.Start {
+		l.acts[i].op, l.ends[i] = begin, end
+		return true, nil
+	}
+	l.acts[i].op = func() error {
+		if err := begin(); err != nil {
+			return err
+		}
+		return end()
+	}
+	return true, nil
 }
 
 // take waits for what is before the exchange and has its sources in the staging.
@@ -151,14 +194,14 @@ func (x *exchange) take() error {
 	if !x.reads {
 		return nil
 	}
-	if err := x.p.e.enqueue(&x.ins); err != nil {
+	if err := x.p.enqueue(&x.ins); err != nil {
 		return x.p.failedAt(x.instr, err)
 	}
-	return x.p.failed(x.p.e.awaitStream())
+	return x.p.failed(x.p.streams.awaitStream())
 }
 
 // give begins to copy the destinations to where they belong.
-func (x *exchange) give() error { return x.p.failedAt(x.instr, x.p.e.enqueue(&x.outs)) }
+func (x *exchange) give() error { return x.p.failedAt(x.instr, x.p.enqueue(&x.outs)) }
 
 func (x *exchange) run() error {
 	if err := x.take(); err != nil {
@@ -182,33 +225,4 @@ func (x *exchange) end() error {
 		return err
 	}
 	return x.give()
-}
-
-// worker is the engine's goroutine for programs in which the host takes part.
-type worker struct {
-	jobs  chan func() error
-	ended chan error
-	done  chan struct{}
-}
-
-func newWorker() *worker {
-	w := &worker{jobs: make(chan func() error, 1), ended: make(chan error, 1), done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		for job := range w.jobs {
-			w.ended <- job()
-		}
-	}()
-	return w
-}
-
-func (w *worker) begin(job func() error) { w.jobs <- job }
-func (w *worker) wait() error            { return <-w.ended }
-
-// close ends the goroutine, after what it has to do.
-func (w *worker) close() {
-	if w != nil {
-		close(w.jobs)
-		<-w.done
-	}
 }

@@ -193,8 +193,7 @@ func TestPlaces(t *testing.T) {
 		toy.d.Buffers[i].Offset = at
 	}
 	toy.buffer(program.Host, "i32", elems)
-	p := &captured{e: &engine{r: device.Request{Device: toy.d}}}
-	got, end := p.places(&program.Instr{Bufs: []int{0, 1, 5, 2, 3, 4, 0}}, 64)
+	got, end := places(toy.d.Buffers, &program.Instr{Bufs: []int{0, 1, 5, 2, 3, 4, 0}}, 64)
 	want := []stage{{1, 64}, {2, 64 + 256}, {3, 64 + 512}, {0, 64 + 1024}, {4, 64 + 1024 + 256}}
 	if !slices.Equal(got, want) || end != 64+1024+768 {
 		t.Errorf("%v up to %d; expected %v", got, end, want)

@@ -35,7 +35,7 @@ func fits(plan *program.Plan, devices []*program.Device) error {
 		need[at] = min(need[at], math.MaxInt64-d.Arena) + d.Arena // no overflow
 		many[at]++
 	}
-	if len(devices) != plan.Ranks() {
+	if len(devices) != plan.Mesh.Ranks() {
 		return nil // which ranks these are, and so on which GPUs, their engines know
 	}
 	for i := range need {

@@ -227,7 +227,7 @@ func (t *toy) run(s state, exchange func(src, dst []uint32)) {
 // slice is a shard_slice of rank 0, or of whom the test says.
 func (t *toy) slice(in *program.Instr, s state) {
 	c := in.Comm
-	parts, at := t.Parts(c.Over), t.CoordinateOver(sliceRank, c.Over)
+	parts, at := t.Mesh.Parts(c.Over), t.Mesh.CoordinateOver(sliceRank, c.Over)
 	for o := range int(c.Outer) {
 		for i := range int(c.Inner) {
 			s[in.Bufs[1]][o*int(c.Inner)+i] = s[in.Bufs[0]][(o*parts+at)*int(c.Inner)+i]

@@ -3,9 +3,7 @@ package cuda
 import (
 	"fmt"
 
-	"ptc/internal/collective"
 	"ptc/runtime/device"
-	"ptc/runtime/program"
 )
 
 // span is a range of instructions as graphs, with what the host does between them.
@@ -19,12 +17,20 @@ type part struct {
 	mixed  *mixed // exchanges that the graph has; nil: it is not to have any
 }
 
+// graphs are ranges of a program's instructions, which are graphs from the second time on that they run.
+type graphs struct {
+	*resolved
+	spans    map[[2]int]*span // nil: it was run once
+	joints   map[[2]int]*span // those that all devices run at the same point
+	capturer device.Capturer  // captures exchanges in graphs of joint ranges; nil: they end graphs
+}
+
 // maxSpans bounds the ranges of a program that are graphs, or will be when they recur: a search
 // through all instructions makes none.
 const maxSpans = 64
 
 // known is a range of instructions as graphs, or nil where it is run for the first time.
-func (p *captured) known(from, to int) (*span, error) {
+func (p *graphs) known(from, to int) (*span, error) {
 	_, seen := p.spans[[2]int{from, to}]
 	if !seen {
 		if len(p.spans) < maxSpans {
@@ -36,7 +42,7 @@ func (p *captured) known(from, to int) (*span, error) {
 }
 
 // span is a range of instructions as graphs.
-func (p *captured) span(from, to int) (*span, error) {
+func (p *graphs) span(from, to int) (*span, error) {
 	if s := p.spans[[2]int{from, to}]; s != nil {
 		return s, nil
 	}
@@ -47,8 +53,26 @@ func (p *captured) span(from, to int) (*span, error) {
 	return s, err
 }
 
+// joint runs a range that all devices run at the same point, from the second time on as graphs.
+func (p *graphs) joint(from, to int) error {
+	key := [2]int{from, to}
+	s, seen := p.joints[key]
+	if !seen {
+		p.joints[key] = nil
+		return p.one(from, to)
+	}
+	if s == nil {
+		var err error
+		if s, err = p.newSpan(from, to, p.capturer); err != nil {
+			return err
+		}
+		p.joints[key] = s
+	}
+	return p.run(s)
+}
+
 // newSpan makes the graphs of a range. Where exchanges are captured, that is one.
-func (p *captured) newSpan(from, to int, capturer device.Capturer) (*span, error) {
+func (p *graphs) newSpan(from, to int, capturer device.Capturer) (*span, error) {
 	s := &span{}
 	at := from
 	for i := from; i <= to; i++ {
@@ -70,12 +94,12 @@ func (p *captured) newSpan(from, to int, capturer device.Capturer) (*span, error
 }
 
 // newPart makes the graph of instructions, if there is something to do.
-func (p *captured) newPart(from, to int, ins, outs bool, capturer device.Capturer) ([]part, error) {
+func (p *graphs) newPart(from, to int, ins, outs bool, capturer device.Capturer) ([]part, error) {
 	m, err := p.mix(from, to, capturer)
 	if err != nil {
 		return nil, err
 	}
-	defer m.free(p.e.drv)
+	defer m.free(p.drv)
 	exec, err := p.graph(from, to, ins, outs, m)
 	switch {
 	case err != nil:
@@ -83,11 +107,11 @@ func (p *captured) newPart(from, to int, ins, outs bool, capturer device.Capture
 	case exec == 0:
 		return nil, nil
 	}
-	return []part{{exec: exec, launch: ready{"cuGraphLaunch", p.e.drv.graphLaunch, []uintptr{exec, p.e.stream}}, mixed: m}}, nil
+	return []part{{exec: exec, launch: ready{"cuGraphLaunch", p.drv.graphLaunch, []uintptr{exec, p.stream}}, mixed: m}}, nil
 }
 
 // noGraph is the error of a graph of so many instructions that could not be made.
-func (p *captured) noGraph(instrs int, err error) error {
+func (p *graphs) noGraph(instrs int, err error) error {
 	if code(err) != outOfMemory {
 		return err
 	}
@@ -95,7 +119,7 @@ func (p *captured) noGraph(instrs int, err error) error {
 }
 
 // run launches graphs, one behind the other, and has the host do its part between them.
-func (p *captured) run(s *span) error {
+func (p *graphs) run(s *span) error {
 	for i := range s.parts {
 		x := &s.parts[i]
 		if x.op != nil {
@@ -104,17 +128,17 @@ func (p *captured) run(s *span) error {
 			}
 			continue
 		}
-		if err := x.mixed.replay(p.e.stream); err != nil {
+		if err := x.mixed.replay(p.stream); err != nil {
 			return err
 		}
-		if err := p.e.drv.do(&x.launch); err != nil {
+		if err := p.drv.do(&x.launch); err != nil {
 			return p.failed(err)
 		}
 	}
 	return nil
 }
 
-func (p *captured) free() {
+func (p *graphs) free() {
 	for _, s := range p.spans {
 		p.freeSpan(s)
 	}
@@ -124,43 +148,26 @@ func (p *captured) free() {
 	p.spans, p.joints = nil, nil
 }
 
-func (p *captured) freeSpan(s *span) {
+func (p *graphs) freeSpan(s *span) {
 	if s == nil {
 		return
 	}
 	for i := range s.parts {
 		if x := s.parts[i].exec; x != 0 {
-			_ = p.e.drv.freeExec(x)
+			_ = p.drv.freeExec(x)
 		}
 	}
 }
 
-// builder makes the nodes of a graph.
-//
-//	before   what all nodes of the group depend on
-//	group    an instruction that waits, and those behind it that need not
-//
-// A copy that is only started is in no group: nothing but its done depends on it. Nor is an exchange that is,
-// or a message that is sent, once it was copied to where it travels from.
-type builder struct {
-	e             *engine
-	graph         uintptr
-	before, group []uintptr
-	started       map[int][]uintptr // by instruction
-	worked        uintptr           // what uses the library's workspace last; 0: nothing
-	mixed         *mixed            // exchanges; nil: there are none
-	nodes         int
-}
-
 // graph makes a graph of the instructions [from, to), of which the host does none; 0 if there is
 // nothing to do.
-func (p *captured) graph(from, to int, ins, outs bool, m *mixed) (exec uintptr, err error) {
-	g, err := p.e.drv.newGraph()
+func (p *graphs) graph(from, to int, ins, outs bool, m *mixed) (exec uintptr, err error) {
+	g, err := p.drv.newGraph()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = p.e.drv.freeGraph(g) }()
-	b := &builder{e: p.e, graph: g, started: map[int][]uintptr{}, mixed: m}
+	defer func() { _ = p.drv.freeGraph(g) }()
+	b := &builder{card: p.card, blas: p.blas, graph: g, started: map[int][]uintptr{}, mixed: m}
 	if ins {
 		if err := b.copies(p.ports.ins, p.ports.overlap); err != nil {
 			return 0, err
@@ -181,74 +188,5 @@ func (p *captured) graph(from, to int, ins, outs bool, m *mixed) (exec uintptr, 
 	if b.nodes == 0 {
 		return 0, nil
 	}
-	return p.e.drv.instantiate(g)
-}
-
-// wait begins a group.
-func (b *builder) wait() {
-	if len(b.group) > 0 {
-		b.before, b.group = b.group, nil
-	}
-}
-
-func (b *builder) instr(i int, in *program.Instr, a *act) error {
-	if !in.NoWait && !in.With {
-		b.wait()
-	}
-	switch c := in.Comm; {
-	case a.products != nil:
-		return b.products(a.products)
-	case a.kernel != nil:
-		return b.add(func(after []uintptr) (uintptr, error) { return b.e.drv.addKernel(b.graph, after, a.kernel) })
-	case c == nil:
-		return nil
-	case a.enqueued != nil:
-		return b.exchange(i, c.Start)
-	case c.Kind == collective.Done:
-		if nodes := b.started[c.Of]; len(nodes) > 0 {
-			b.before = append(append([]uintptr(nil), b.before...), nodes...)
-		}
-		return nil
-	case c.Start:
-		err := b.copies(a.copies, false)
-		b.started[i], b.group = b.group, nil
-		return err
-	}
-	return b.copies(a.copies, false)
-}
-
-// copies adds copies to the group, which chained depend on one another.
-func (b *builder) copies(list []transfer, chained bool) error {
-	for i := range list {
-		if chained {
-			b.wait()
-		}
-		err := b.add(func(after []uintptr) (uintptr, error) { return b.e.drv.addCopy(b.graph, after, &list[i], b.e.context) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// many is how many nodes a group depends on at most, where it has several of its own: a node of
-// nothing between them makes sums of what were products.
-const many = 4
-
-// add adds a node to the group.
-func (b *builder) add(node func(after []uintptr) (uintptr, error)) error {
-	if len(b.group) > 0 && len(b.before) > many {
-		n, err := b.e.drv.addEmpty(b.graph, b.before)
-		if err != nil {
-			return err
-		}
-		b.before = []uintptr{n}
-	}
-	n, err := node(b.before)
-	if err != nil {
-		return err
-	}
-	b.group = append(b.group, n)
-	b.nodes++
-	return nil
+	return p.drv.instantiate(g)
 }

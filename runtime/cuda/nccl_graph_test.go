@@ -36,13 +36,13 @@ func TestOneGraph(t *testing.T) {
 	const steps = 3
 	plan := pair(t)
 	for each, on := range map[int]train.OnNaN{1: train.NaNContinue, 2: train.NaNStop} {
-		drv := onFake(t, fakecuda.Options{Seed: uint64(each), GPUs: plan.Ranks()})
+		drv := onFake(t, fakecuda.Options{Seed: uint64(each), GPUs: plan.Mesh.Ranks()})
 		lib := onLibrary(t, drv, uint64(each))
 		if _, err := trained(plan, nccl.Options{InFlight: program.InFlight, Streams: plan.Streams()}, few(steps, on)); err != nil {
 			t.Fatalf("%v; faults %q", err, drv.Faults())
 		}
-		if n, want := drv.Called("cuGraphLaunch"), plan.Ranks()*each*(steps-1); n != want {
-			t.Errorf("%d launches of graphs in %d steps of %d devices; expected %d", n, steps, plan.Ranks(), want)
+		if n, want := drv.Called("cuGraphLaunch"), plan.Mesh.Ranks()*each*(steps-1); n != want {
+			t.Errorf("%d launches of graphs in %d steps of %d devices; expected %d", n, steps, plan.Mesh.Ranks(), want)
 		}
 		if lib.Called("ncclCommRegister") == 0 {
 			t.Error("no memory is registered")
@@ -62,7 +62,7 @@ func TestOldLibrary(t *testing.T) {
 	plan := pair(t)
 	losses := map[int]float64{}
 	for _, version := range []int{23007, 22304, 21403} {
-		drv := onFake(t, fakecuda.Options{Seed: 9, GPUs: plan.Ranks()})
+		drv := onFake(t, fakecuda.Options{Seed: 9, GPUs: plan.Mesh.Ranks()})
 		lib := fakenccl.New(drv, fakenccl.Options{Seed: 9, Version: version})
 		nccl.Use(lib.Lookup)
 		t.Cleanup(func() { nccl.Use(nil) })
@@ -77,7 +77,7 @@ func TestOldLibrary(t *testing.T) {
 		}
 		losses[version] = sum.Loss
 		remark := strings.Contains(log.all(), "NCCL 2.14.3 of a process captures no operations in graphs; NCCL does from NCCL 2.15.5 on")
-		if old := version == 21403; remark != old || old == (drv.Called("cuGraphLaunch") == 2*plan.Ranks()) {
+		if old := version == 21403; remark != old || old == (drv.Called("cuGraphLaunch") == 2*plan.Mesh.Ranks()) {
 			t.Errorf("version %d: %d launches, said %q", version, drv.Called("cuGraphLaunch"), log.all())
 		}
 		if has := lib.Called("ncclCommRegister") > 0; has != (version == 23007) {
@@ -184,7 +184,7 @@ func TestGraphMutants(t *testing.T) {
 			plans[c.layout] = compiled(t, "gpt", c.layout, "cuda:sm_90a", smallGPT+" batch=4")
 		}
 		plan := plans[c.layout]
-		drv := fakecuda.New(fakecuda.Options{Seed: 5, GPUs: plan.Ranks()})
+		drv := fakecuda.New(fakecuda.Options{Seed: 5, GPUs: plan.Mesh.Ranks()})
 		cuda.Use(drv.Lookup)
 		t.Cleanup(func() { cuda.Use(nil) })
 		lib := onLibrary(t, drv, 5)
@@ -195,7 +195,7 @@ func TestGraphMutants(t *testing.T) {
 		found := strings.Join(append(drv.Problems(), lib.Problems()...), "\n")
 		switch {
 		case c.name == "nothing":
-			if plain[c.layout] = sum.Loss; err != nil || found != "" || drv.Called("cuGraphLaunch") != plan.Ranks() {
+			if plain[c.layout] = sum.Loss; err != nil || found != "" || drv.Called("cuGraphLaunch") != plan.Mesh.Ranks() {
 				t.Errorf("%s: %v, problems %q, %d launches of graphs in the second step", c.layout, err, found, drv.Called("cuGraphLaunch"))
 			}
 		case c.want != "" && !strings.Contains(found, c.want), c.want == "" && found == "" && err == nil && sum.Loss == plain[c.layout]:
@@ -211,7 +211,7 @@ func TestRoomForCommunicators(t *testing.T) {
 	}
 	plan := pair(t)
 	for _, memory := range []int64{1 << 20, 1 << 30} {
-		drv := onFake(t, fakecuda.Options{Seed: 4, GPUs: plan.Ranks(), Memory: memory})
+		drv := onFake(t, fakecuda.Options{Seed: 4, GPUs: plan.Mesh.Ranks(), Memory: memory})
 		onLibrary(t, drv, 4)
 		log := &said{}
 		_, err := trained(plan, nccl.Options{InFlight: program.InFlight, Streams: plan.Streams()}, func(rank int) train.Options {

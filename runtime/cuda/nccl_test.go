@@ -81,7 +81,7 @@ func TestTrainsByNCCL(t *testing.T) {
 				t.Fatal(err)
 			}
 			plan := compiled(t, c.example, c.layout, "cuda:sm_90a", c.set)
-			drv := onFake(t, fakecuda.Options{Seed: uint64(i), GPUs: plan.Ranks()})
+			drv := onFake(t, fakecuda.Options{Seed: uint64(i), GPUs: plan.Mesh.Ranks()})
 			lib := onLibrary(t, drv, uint64(i))
 			streams := plan.Streams()
 			if streams == 0 {
@@ -113,7 +113,7 @@ func TestTrainsByNCCL(t *testing.T) {
 // name, and leaves nothing.
 func TestNCCLFails(t *testing.T) {
 	plan := compiled(t, "mlp", "tensor", "cuda:sm_90a", smallMLP)
-	drv := onFake(t, fakecuda.Options{Seed: 5, GPUs: plan.Ranks()})
+	drv := onFake(t, fakecuda.Options{Seed: 5, GPUs: plan.Mesh.Ranks()})
 	lib := onLibrary(t, drv, 5)
 	lib.Fail("ncclGroupEnd", 3, fakenccl.SystemError)
 	_, err := trained(plan, nccl.Options{Timeout: time.Second}, func(int) train.Options { return train.Options{} })

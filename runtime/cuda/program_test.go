@@ -297,13 +297,12 @@ func TestPortRanges(t *testing.T) {
 			toy.port(program.RoleIndex, "", b)
 		}
 	}
-	e := &engine{r: device.Request{Plan: toy.Plan, Device: toy.d}}
-	got, overlap := e.portRanges(0, true)
+	got, overlap := portRanges(toy.d, 0, true)
 	if len(got) != 2 || len(got[0].ports) != 3 || len(got[1].ports) != 2 || overlap || got[0].to != 196 {
 		t.Errorf("%+v, %v", got, overlap)
 	}
 	toy.d.Buffers[2].Offset = toy.d.Buffers[1].Offset
-	if got, overlap = e.portRanges(0, true); len(got) != 5 || !overlap {
+	if got, overlap = portRanges(toy.d, 0, true); len(got) != 5 || !overlap {
 		t.Errorf("%+v, %v", got, overlap)
 	}
 }

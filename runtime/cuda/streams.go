@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	"time"
 	"unsafe"
@@ -14,31 +13,26 @@ import (
 // streams is what the engine offers to a transport that works on the GPU, and what that has
 // made of it.
 type streams struct {
-	e       *engine
+	*card
 	queues  []uintptr
-	events  []uintptr
+	marks   []uintptr
 	allocs  []uint64
+	one     uint64          // memory with the number 1; 0: none
 	enqueue device.Enqueuer // nil: no communication is done by the GPU
 	begun   bool
 	err     error // that ended the communication
 }
 
-// Streams are those of the memory's GPU.
-func (m *arena) Streams() device.Streams { return &m.e.streams }
-
-// Address is where byte 0 lies.
-func (m *arena) Address() uint64 { return m.base }
-
 func (s *streams) On(f func() error) error {
-	if err := s.e.enter(); err != nil {
-		return s.e.unusable(err)
+	if err := s.enter(); err != nil {
+		return s.unusable(err)
 	}
 	defer runtime.UnlockOSThread()
 	return f()
 }
 
 func (s *streams) NewStream() (uintptr, error) {
-	x, err := s.e.drv.newStream()
+	x, err := s.drv.newStream()
 	if err == nil {
 		s.queues = append(s.queues, x)
 	}
@@ -46,75 +40,56 @@ func (s *streams) NewStream() (uintptr, error) {
 }
 
 func (s *streams) NewEvent() (uintptr, error) {
-	x, err := s.e.drv.newMark()
+	x, err := s.drv.newMark()
 	if err == nil {
-		s.events = append(s.events, x)
+		s.marks = append(s.marks, x)
 	}
 	return x, err
 }
 
 func (s *streams) Alloc(n int64) (uint64, error) {
-	at, err := s.e.drv.alloc(max(n, 1))
+	at, err := s.drv.alloc(max(n, 1))
 	if err != nil {
-		return 0, s.e.room("memory to communicate", n, err)
+		return 0, s.room("memory to communicate", n, err)
 	}
 	s.allocs = append(s.allocs, at)
 	return at, nil
 }
 
-func (s *streams) Record(event, stream uintptr) error { return s.e.drv.record(event, stream) }
-func (s *streams) Await(stream, event uintptr) error  { return s.e.drv.await(stream, event) }
+func (s *streams) Record(event, stream uintptr) error { return s.drv.record(event, stream) }
+func (s *streams) Await(stream, event uintptr) error  { return s.drv.await(stream, event) }
 func (s *streams) Reached(event uintptr) (bool, error) {
-	return s.e.drv.ended("cuEventQuery", s.e.drv.eventQuery, event)
+	return s.drv.ended("cuEventQuery", s.drv.eventQuery, event)
 }
 
 func (s *streams) Capture(stream uintptr, f func() error) (uintptr, error) {
-	g, err := s.e.drv.capture(stream, f)
+	g, err := s.drv.capture(stream, f)
 	if err != nil {
 		return 0, err
 	}
-	n, err := s.e.drv.nodes(g)
+	n, err := s.drv.nodes(g)
 	if err == nil && n > 0 {
 		return g, nil
 	}
-	_ = s.e.drv.freeGraph(g)
+	_ = s.drv.freeGraph(g)
 	return 0, err
 }
 
 func (s *streams) Copy(stream uintptr, r device.Rows) error {
 	list := rows(copyEnd{memory: typeDevice, device: r.Dst}, copyEnd{memory: typeDevice, device: r.Src}, r)
 	for i := range list {
-		if err := s.e.drv.copy(&list[i], stream); err != nil {
+		if err := s.drv.copy(&list[i], stream); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rows are the copies that move rows, one at a time where they are too far apart for one.
-func rows(dst, src copyEnd, r device.Rows) (out []transfer) {
-	switch {
-	case r.Width == 0 || r.Height == 0:
-		return nil
-	case r.Height == 1 || r.DstEvery == r.Width && r.SrcEvery == r.Width:
-		return lines(dst, src, r.Width*r.Height)
-	case r.DstEvery <= maxPitch && r.SrcEvery <= maxPitch:
-		src.pitch, dst.pitch = uintptr(r.SrcEvery), uintptr(r.DstEvery)
-		return []transfer{{src: src, dst: dst, width: uintptr(r.Width), height: uintptr(r.Height), depth: 1}}
-	}
-	for range r.Height {
-		out = append(out, lines(dst, src, r.Width)...)
-		src.skip(r.SrcEvery)
-		dst.skip(r.DstEvery)
-	}
-	return out
-}
-
 func (s *streams) Zero(stream uintptr, at uint64, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return s.e.drv.clear(at, n, stream)
+	return s.drv.clear(at, n, stream)
 }
 
 // begin connects the GPU with others before the first run that communicates by it. The context is that of
@@ -141,12 +116,12 @@ const (
 )
 
 // awaitStream waits for the stream of programs, as long as what is on it can end.
-func (e *engine) awaitStream() error {
-	if e.streams.enqueue == nil {
-		return e.drv.do(&e.sync)
+func (s *streams) awaitStream() error {
+	if s.enqueue == nil {
+		return s.drv.do(&s.sync)
 	}
 	for i := 0; ; i++ {
-		done, err := e.drv.ended("cuStreamQuery", e.drv.streamQuery, e.stream)
+		done, err := s.drv.ended("cuStreamQuery", s.drv.streamQuery, s.stream)
 		if done || err != nil {
 			return err
 		}
@@ -154,12 +129,25 @@ func (e *engine) awaitStream() error {
 			runtime.Gosched()
 			continue
 		}
-		if err := e.streams.enqueue.Watch(); err != nil {
-			e.streams.err = err
-			return errors.Join(&linkError{err}, e.drv.do(&e.sync))
+		if err := s.enqueue.Watch(); err != nil {
+			s.err = err
+			return errors.Join(&linkError{err}, s.drv.do(&s.sync))
 		}
 		time.Sleep(nap)
 	}
+}
+
+// needOne makes the memory with which marks are set.
+func (s *streams) needOne() error {
+	if s.one != 0 {
+		return nil
+	}
+	at, err := s.Alloc(4)
+	if err != nil {
+		return err
+	}
+	s.one = at
+	return s.copied(func() error { return s.drv.toDevice(at, []byte{1, 0, 0, 0}, s.stream) })
 }
 
 // end disconnects the GPU and frees what the transport has made. What fails has no consequence any
@@ -169,27 +157,16 @@ func (s *streams) end() {
 		_ = s.enqueue.End()
 	}
 	for _, x := range s.queues {
-		_ = s.e.drv.call("cuStreamSynchronize", s.e.drv.streamSynchronize, x)
-		_ = s.e.drv.freeStream(x)
+		_ = s.drv.call("cuStreamSynchronize", s.drv.streamSynchronize, x)
+		_ = s.drv.freeStream(x)
 	}
-	for _, x := range s.events {
-		_ = s.e.drv.freeEvent(x)
+	for _, x := range s.marks {
+		_ = s.drv.freeEvent(x)
 	}
 	for _, x := range s.allocs {
-		_ = s.e.drv.free(x)
+		_ = s.drv.free(x)
 	}
-	s.queues, s.events, s.allocs, s.enqueue = nil, nil, nil, nil
-}
-
-// UUID tells the GPU that the device of a rank runs on from all others, of other hosts too.
-func UUID(rank int) (id [16]byte, err error) {
-	d, err := openDriver()
-	if err != nil {
-		return id, err
-	}
-	at := new([16]byte) // the driver writes to it
-	err = d.call("cuDeviceGetUuid", d.deviceGetUUID, uintptr(unsafe.Pointer(at)), uintptr(d.gpus[rank%len(d.gpus)].device))
-	return *at, err
+	s.queues, s.marks, s.allocs, s.enqueue = nil, nil, nil, nil
 }
 
 // notReady is what the driver gives while something is under way, eventNoTiming the kind of an event
@@ -223,46 +200,4 @@ func (d *driver) ended(name string, fn, what uintptr) (bool, error) {
 	default:
 		return false, d.failure(name, r)
 	}
-}
-
-// enqueued readies an exchange that the GPU does by itself, or says that the host has to.
-func (p *captured) enqueued(i int) (bool, error) {
-	e, in := p.e, &p.instrs[i]
-	watch, ok := e.r.Exchanges.(device.Enqueuer)
-	if !ok || e.arena == nil || !e.r.Exchanges.Serves(e.arena) {
-		return false, nil
-	}
-	for _, b := range in.Bufs {
-		if e.r.Device.Buffers[b].Memory != "" {
-			return false, nil
-		}
-	}
-	x, err := e.r.Exchanges.Prepare(p.index, i, func(buffer int) device.Range {
-		b := &e.r.Device.Buffers[buffer]
-		return device.Range{Memory: e.arena, Offset: b.Offset, Bytes: b.Size()}
-	})
-	switch {
-	case errors.Is(err, device.ErrNotEnqueued):
-		return false, nil
-	case err != nil:
-		return false, err
-	case x.Enqueued == nil:
-		return false, fmt.Errorf("the transport serves memory of GPUs, and does nothing there")
-	}
-	e.streams.enqueue = watch
-	q, stream := x.Enqueued, e.stream
-	p.acts[i].enqueued = q
-	begin := func() error { return q.StartOn(stream) }
-	end := func() error { return q.WaitOn(stream) }
-	if in.Comm.Start {
-		p.acts[i].op, p.ends[i] = begin, end
-		return true, nil
-	}
-	p.acts[i].op = func() error {
-		if err := begin(); err != nil {
-			return err
-		}
-		return end()
-	}
-	return true, nil
 }

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"ptc/runtime/device"
@@ -18,23 +17,12 @@ func (p *captured) StepTimed(cuts []int, spans []device.Interval) error {
 	if len(spans) == 0 || len(cuts) != len(spans)+1 {
 		return fmt.Errorf("%d intervals between %d cuts", len(spans), len(cuts))
 	}
-	if err := p.e.enter(); err != nil {
-		return p.failed(err)
-	}
-	defer runtime.UnlockOSThread()
-	if err := p.e.streams.begin(); err != nil {
-		return err
-	}
-	err := p.timed(cuts, spans)
-	if end := p.e.awaitStream(); err == nil {
-		err = p.failed(end)
-	}
-	return err
+	return p.stepBy(func() error { return p.timed(cuts, spans) })
 }
 
 func (p *captured) timed(cuts []int, spans []device.Interval) error {
 	if cuts[0] == 0 {
-		if err := p.e.begin(p.ports.ins); err != nil {
+		if err := p.begin(p.ports.ins); err != nil {
 			return p.failed(err)
 		}
 	}
@@ -55,22 +43,12 @@ func (p *captured) timed(cuts []int, spans []device.Interval) error {
 		}
 		k = to
 	}
-	return p.failed(p.e.begin(p.ports.outs))
-}
-
-// hosts says whether the host does something of the instructions [from, to).
-func (p *captured) hosts(from, to int) bool {
-	for i := from; i < to; i++ {
-		if p.acts[i].op != nil {
-			return true
-		}
-	}
-	return false
+	return p.failed(p.begin(p.ports.outs))
 }
 
 // byHost runs instructions of which the host does some.
 func (p *captured) byHost(from, to int, span *device.Interval) error {
-	if err := p.e.awaitStream(); err != nil {
+	if err := p.streams.awaitStream(); err != nil {
 		return p.failed(err)
 	}
 	span.Start = time.Now()
@@ -79,7 +57,7 @@ func (p *captured) byHost(from, to int, span *device.Interval) error {
 			return err
 		}
 	}
-	err := p.failed(p.e.awaitStream())
+	err := p.failed(p.streams.awaitStream())
 	span.End = time.Now()
 	return err
 }
@@ -87,11 +65,10 @@ func (p *captured) byHost(from, to int, span *device.Interval) error {
 // byEvents runs instructions of which the host does none. The stream is idle when the first event is recorded,
 // so that it is now.
 func (p *captured) byEvents(cuts []int, spans []device.Interval) error {
-	e := p.e
-	if err := e.needEvents(len(cuts)); err != nil {
+	if err := p.needEvents(len(cuts)); err != nil {
 		return p.failed(err)
 	}
-	if err := e.awaitStream(); err != nil {
+	if err := p.streams.awaitStream(); err != nil {
 		return p.failed(err)
 	}
 	start := time.Now()
@@ -103,33 +80,21 @@ func (p *captured) byEvents(cuts []int, spans []device.Interval) error {
 				}
 			}
 		}
-		if err := e.drv.record(e.events[k], e.stream); err != nil {
+		if err := p.drv.record(p.events[k], p.stream); err != nil {
 			return p.failed(err)
 		}
 	}
-	if err := e.awaitStream(); err != nil {
+	if err := p.streams.awaitStream(); err != nil {
 		return p.failed(err)
 	}
 	at := start
 	for k := range spans {
-		took, err := e.drv.elapsed(e.events[k], e.events[k+1])
+		took, err := p.drv.elapsed(p.events[k], p.events[k+1])
 		if err != nil {
 			return p.failed(err)
 		}
 		spans[k].Start, at = at, at.Add(took)
 		spans[k].End = at
-	}
-	return nil
-}
-
-// needEvents makes events up to so many.
-func (e *engine) needEvents(n int) error {
-	for len(e.events) < n {
-		x, err := e.drv.newEvent()
-		if err != nil {
-			return err
-		}
-		e.events = append(e.events, x)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 var image = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
 func newJob(plan *program.Plan, o Options, container bool) (*job, error) {
-	j := &job{Options: o, ranks: plan.Ranks(), gpus: strings.HasPrefix(plan.Target, "cuda")}
+	j := &job{Options: o, ranks: plan.Mesh.Ranks(), gpus: strings.HasPrefix(plan.Target, "cuda")}
 	j.model = plan.Name
 	if plan.Layout != "" {
 		j.model += ", layout " + plan.Layout

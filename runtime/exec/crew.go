@@ -71,10 +71,10 @@ func openCrew(plan *program.Plan, o Options) (*crew, error) {
 
 // connect lists the devices, and says which are of this process.
 func (c *crew) connect(o Options) error {
-	if n := c.plan.Ranks(); n > comm.MaxDevices {
+	if n := c.plan.Mesh.Ranks(); n > comm.MaxDevices {
 		return errorf(ReasonPlan, nil, "the plan is for %d devices, and at most %d can run", n, comm.MaxDevices)
 	}
-	c.ranks = make([]*logical, c.plan.Ranks())
+	c.ranks = make([]*logical, c.plan.Mesh.Ranks())
 	for i := range c.plan.Devices {
 		d := &c.plan.Devices[i]
 		for _, rank := range c.plan.RanksOf(d) {

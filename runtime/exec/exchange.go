@@ -129,8 +129,8 @@ func (x *exchanger) inStep(c *program.Comm) bool {
 	if c.Kind == collective.Send || c.Kind == collective.Recv {
 		return false
 	}
-	for i := range x.plan.Parts(c.Over) {
-		if x.local[x.plan.Member(x.rank, c.Over, i)] != x.local[x.rank] {
+	for i := range x.plan.Mesh.Parts(c.Over) {
+		if x.local[x.plan.Mesh.Member(x.rank, c.Over, i)] != x.local[x.rank] {
 			return false
 		}
 	}
@@ -156,7 +156,7 @@ func (x *exchanger) operation(in *program.Instr, at func(buffer int) device.Rang
 	}
 	op.DstOuter, op.DstInner = int(c.DstOuter), int(c.DstInner)
 	if collective.Of(op.Kind).Message {
-		op.Peer = x.plan.PeerOf(x.rank, c)
+		op.Peer = x.plan.Mesh.PeerOf(x.rank, c)
 	}
 	return op, nil
 }
@@ -185,4 +185,25 @@ func (x *exchanger) group(over []string) (*comm.Group, error) {
 		x.groups[key] = g
 	}
 	return g, err
+}
+
+// blocking counts how long its device is blocked in a communication: it waits for the
+// others there, and for what they exchange. Who is late has others wait, and waits least.
+type blocking struct {
+	device.Call
+	blocked *time.Duration
+}
+
+func (b blocking) Run() error {
+	begin := time.Now()
+	err := b.Call.Run()
+	*b.blocked += time.Since(begin)
+	return err
+}
+
+func (b blocking) Wait() error {
+	begin := time.Now()
+	err := b.Call.Wait()
+	*b.blocked += time.Since(begin)
+	return err
 }

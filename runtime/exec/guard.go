@@ -104,13 +104,13 @@ func meets(c *crew, prog int, guards []guard) bool {
 			switch x := d.prog.Progs[prog].Instrs[i].Comm; {
 			case x == nil || x.Moves() || x.Kind == collective.Done || x.Kind == collective.ShardSlice:
 			case x.Kind == collective.Send:
-				counts[rank][stream{kind: "message", from: rank, to: c.plan.PeerOf(rank, x)}]++
+				counts[rank][stream{kind: "message", from: rank, to: c.plan.Mesh.PeerOf(rank, x)}]++
 			case x.Kind == collective.Recv:
-				counts[rank][stream{kind: "message", from: c.plan.PeerOf(rank, x), to: rank}]++
+				counts[rank][stream{kind: "message", from: c.plan.Mesh.PeerOf(rank, x), to: rank}]++
 			default:
 				over := strings.Join(x.Over, ",")
-				for i := range c.plan.Parts(x.Over) {
-					counts[rank][stream{"group", over, c.plan.Member(rank, x.Over, i), 0}]++
+				for i := range c.plan.Mesh.Parts(x.Over) {
+					counts[rank][stream{"group", over, c.plan.Mesh.Member(rank, x.Over, i), 0}]++
 				}
 			}
 		}

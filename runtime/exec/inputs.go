@@ -36,37 +36,41 @@ func (n *inputs) Fields() []Field { return n.fields }
 // Feed gives each device its part of a whole field: its elements row-major,
 // little-endian. It does not allocate.
 func (n *inputs) Feed(field string, whole []byte) error {
-	for i := range n.fields {
-		if n.fields[i].Name != field {
-			continue
-		}
-		feeds := n.feeds[i]
-		if want := feeds[0].wholeBytes(); len(whole) != want {
-			return errorf(ReasonInput, nil, "the field %s has %d bytes, and program %s reads %d", field, len(whole), n.program, want)
-		}
-		for j := range feeds {
-			feeds[j].pick(feeds[j].bytes, 0, whole)
-		}
-		return nil
+	feeds, err := n.of(field)
+	if err != nil {
+		return err
 	}
-	return errorf(ReasonInput, nil, "program %s reads no field %s", n.program, field)
+	if want := feeds[0].wholeBytes(); len(whole) != want {
+		return errorf(ReasonInput, nil, "the field %s has %d bytes, and program %s reads %d", field, len(whole), n.program, want)
+	}
+	for j := range feeds {
+		feeds[j].pick(feeds[j].bytes, 0, whole)
+	}
+	return nil
 }
 
 // FeedPart gives the one device of this process its part of a field: the box that
 // its layout gives it. It does not allocate.
 func (n *inputs) FeedPart(field string, box []byte) error {
-	for i := range n.fields {
-		if n.fields[i].Name != field {
-			continue
-		}
-		own := &n.feeds[i][0]
-		if len(n.feeds[i]) != 1 || len(box) != len(own.bytes) {
-			return errorf(ReasonInput, nil, "%d bytes are not the part of field %s that %d devices read", len(box), field, len(n.feeds[i]))
-		}
-		copy(own.bytes, box)
-		return nil
+	feeds, err := n.of(field)
+	if err != nil {
+		return err
 	}
-	return errorf(ReasonInput, nil, "program %s reads no field %s", n.program, field)
+	if len(feeds) != 1 || len(box) != len(feeds[0].bytes) {
+		return errorf(ReasonInput, nil, "%d bytes are not the part of field %s that %d devices read", len(box), field, len(feeds))
+	}
+	copy(feeds[0].bytes, box)
+	return nil
+}
+
+// of is what the devices are fed of a field.
+func (n *inputs) of(field string) ([]fed, error) {
+	for i := range n.fields {
+		if n.fields[i].Name == field {
+			return n.feeds[i], nil
+		}
+	}
+	return nil, errorf(ReasonInput, nil, "program %s reads no field %s", n.program, field)
 }
 
 // bind adds the port of a device of this process.

@@ -74,7 +74,7 @@ func (p *Program) bind(n *counters, d *logical, i int) {
 	case port.Role == program.RoleSetting:
 		setPort(p.crew.plan, d, port, mem)
 	case port.Role == program.RoleCoord:
-		for k, at := range p.crew.plan.Coordinates(d.rank) {
+		for k, at := range p.crew.plan.Mesh.Coordinates(d.rank) {
 			elements[int32](mem)[k] = int32(at)
 		}
 	case port.Role == program.RoleIndex:

@@ -21,6 +21,15 @@ type scalar struct {
 	f64        *float64 // in a port of a device of this process, or in a report
 }
 
+// at has the number be that of a port.
+func (s *scalar) at(mem []byte) {
+	if len(mem) == 8 {
+		s.f64 = &elements[float64](mem)[0]
+	} else {
+		s.f32 = &elements[float32](mem)[0]
+	}
+}
+
 // value is NaN where there is none.
 func (s *scalar) value() float64 {
 	switch {
@@ -69,13 +78,8 @@ func (r *results) bind(d *logical, port *program.Port, mem []byte) {
 		}
 	}
 	s.devices++
-	if s.f32 != nil || s.f64 != nil || mem == nil {
-		return
-	}
-	if len(mem) == 8 {
-		s.f64 = &elements[float64](mem)[0]
-	} else {
-		s.f32 = &elements[float32](mem)[0]
+	if s.f32 == nil && s.f64 == nil && mem != nil {
+		s.at(mem)
 	}
 }
 

@@ -55,13 +55,10 @@ func (p *Program) watch(d *logical, g *guard, stats []string) (seen string) {
 			continue
 		}
 		seen += port.Role + " " + port.Path + "\n"
-		if !d.here() {
-			continue
-		}
-		if mem := d.progs[p.index].Port(i); len(mem) == 8 {
-			g.scalars = append(g.scalars, scalar{f64: &elements[float64](mem)[0]})
-		} else {
-			g.scalars = append(g.scalars, scalar{f32: &elements[float32](mem)[0]})
+		if d.here() {
+			var s scalar
+			s.at(d.progs[p.index].Port(i))
+			g.scalars = append(g.scalars, s)
 		}
 	}
 	return seen

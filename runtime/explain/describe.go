@@ -187,15 +187,15 @@ func stepOf(d *program.Device) []called {
 	if p == nil {
 		return nil
 	}
-	out := make([]called, 0, len(p.Instrs))
+	o, out := d.Order(p), make([]called, 0, len(p.Instrs))
 	for j := range p.Instrs {
-		in, n, times := &p.Instrs[j], d.Instances(p, j), d.Times(p, j)
+		in, n, times := &p.Instrs[j], o.Instances(j), o.Times(j)
 		if in.First != nil {
-			out = append(out, called{in.In(true), n, d.Launches(p, j, n), n})
+			out = append(out, called{in.In(true), n, o.Launches(j, n), n})
 			times -= n
 		}
 		if times > 0 {
-			out = append(out, called{in.In(false), times, d.Launches(p, j, times), n})
+			out = append(out, called{in.In(false), times, o.Launches(j, times), n})
 		}
 	}
 	return out
@@ -203,11 +203,12 @@ func stepOf(d *program.Device) []called {
 
 // runs are those of a device's step.
 func runs(d *program.Device, p *program.Program) []Run {
-	out := []Run{}
+	o, out := d.Order(p), []Run{}
 	for _, r := range p.Runs {
 		s := d.Stacks[r.Stack-1]
 		x := Run{Stack: s.Name, Count: s.Count, Down: r.Down, From: r.From, Turns: 1, Together: r.Together}
-		if t := p.TaskOf(r.From); t != nil {
+		if len(p.Tasks) > 0 {
+			t := &p.Tasks[o.TaskOf(r.From)]
 			x.Task, x.Turns = t.Name, turnsOfTask(p, t)
 		}
 		x.Launches, x.Sends = issues(p.Instrs[r.From:r.To])

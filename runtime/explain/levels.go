@@ -46,7 +46,7 @@ func levelsOf(p *program.Plan) []Level {
 			all := times(c.Bytes, int64(in.times))
 			out[n].Count += in.times
 			out[n].Bytes = plus(out[n].Bytes, all)
-			out[n].Sent = plus(out[n].Sent, times(collective.SentOf(c.Kind, c.Bytes, int64(p.Parts(c.Over))), int64(in.times)))
+			out[n].Sent = plus(out[n].Sent, times(collective.SentOf(c.Kind, c.Bytes, int64(p.Mesh.Parts(c.Over))), int64(in.times)))
 			if c.Start {
 				out[n].Started = plus(out[n].Started, all)
 			}

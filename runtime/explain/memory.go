@@ -36,7 +36,7 @@ func communicatorsOf(p *program.Plan) (out *Communicators) {
 		return nil
 	}
 	for i := range p.Devices {
-		c := p.CommunicatorsOf(&p.Devices[i])
+		c := p.Devices[i].Communicators(p.Mesh)
 		least, most := c.Bytes()
 		if most > 0 && (out == nil || most > out.Most) {
 			out = &Communicators{c, least, most}

@@ -60,7 +60,7 @@ func stagesOf(p *program.Plan) []Stage {
 	for _, s := range order {
 		d := &p.Devices[s.Class]
 		prog := step(d)
-		if n := issued(d, prog); n == 0 || n > left || !s.live(p) {
+		if n := d.Order(prog).Issued(); n == 0 || n > left || !s.live(p) {
 			s.ever(d, prog)
 		} else {
 			left -= n
@@ -68,14 +68,6 @@ func stagesOf(p *program.Plan) []Stage {
 		s.Unused = s.Arena - s.held() - s.Validation
 	}
 	return out
-}
-
-// issued is how many instructions a program has when it is written out.
-func issued(d *program.Device, prog *program.Program) (n int) {
-	for i := range prog.Instrs {
-		n += d.Times(prog, i)
-	}
-	return n
 }
 
 func (s *Stage) held() int64 {

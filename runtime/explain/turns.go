@@ -43,14 +43,14 @@ func turnsOfTask(p *program.Program, t *program.Task) int {
 
 // tasks are those of a device's step.
 func tasks(d *program.Device, p *program.Program) []Task {
-	out := []Task{}
+	o, out := d.Order(p), []Task{}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		x := Task{Name: t.Name, Once: t.Once, Turns: turnsOfTask(p, t), From: t.From}
 		for j := t.From; j < t.To; j++ {
 			launches, sent := issues(p.Instrs[j : j+1])
-			x.Launches += launches * d.Launches(p, j, d.Instances(p, j))
-			x.Sends += sent * d.Instances(p, j)
+			x.Launches += launches * o.Launches(j, o.Instances(j))
+			x.Sends += sent * o.Instances(j)
 		}
 		out = append(out, x)
 	}

@@ -124,7 +124,7 @@ func (r *Recorder) Report() *Report {
 	p := r.plan
 	out := &Report{Version: Version, Model: p.Name, Layout: p.Layout, Target: p.Target, Steps: len(r.profiled), WarmUp: r.warmUp,
 		ProfiledMs: median(r.profiled) / 1e6, StepMs: median(r.plain) / 1e6, Ranks: []Rank{}}
-	for rank := range p.Ranks() {
+	for rank := range p.Mesh.Ranks() {
 		if d := r.devices[rank]; len(d.sums) > 0 {
 			out.Ranks = append(out.Ranks, d.report(rank, r.ceilings))
 		}

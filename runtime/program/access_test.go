@@ -3,27 +3,42 @@ package program
 import (
 	"math/rand"
 	"testing"
+
+	"ptc/internal/rolled"
 )
 
-// TestConflict compares the sweep with all pairs.
+// TestConflict compares accesses with all pairs of instructions.
 func TestConflict(t *testing.T) {
+	type access struct {
+		span
+		writes bool
+	}
 	found := 0
 	for seed := int64(1); seed <= 2000; seed++ {
 		r := rand.New(rand.NewSource(seed))
 		var u accesses
-		for range 1 + r.Intn(8) {
-			lo := r.Int63n(40)
-			n := r.Intn(6)
-			u = append(u, access{lo, lo + 1 + r.Int63n(6), n, issue{n, once, once}, r.Intn(3) == 0})
-		}
-		want := false
-		for i, x := range u {
-			for _, y := range u[:i] {
-				want = want || x.order != y.order && (x.writes || y.writes) && x.lo < y.hi && y.lo < x.hi
+		var before []access
+		want, got := false, false
+		for n := range 1 + r.Intn(4) {
+			var mine []access
+			var reads, writes []span
+			for range 1 + r.Intn(2) {
+				lo := r.Int63n(40)
+				x := access{span{"", lo, lo + 1 + r.Int63n(6)}, r.Intn(3) == 0}
+				if mine = append(mine, x); x.writes {
+					writes = append(writes, x.span)
+				} else {
+					reads = append(reads, x.span)
+				}
+				for _, y := range before {
+					want = want || (x.writes || y.writes) && x.meets(y.span)
+				}
 			}
+			before = append(before, mine...)
+			got = got || u.add(rolled.Issue{Op: n}, reads, writes) != nil
 		}
-		if got := u.conflict() != nil; got != want {
-			t.Fatalf("seed %d: %v: %v", seed, u, got)
+		if got != want {
+			t.Fatalf("seed %d: %v: %v", seed, before, got)
 		}
 		if want {
 			found++

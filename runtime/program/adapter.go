@@ -13,6 +13,9 @@ type Adapter struct {
 	Scale float64  `cbor:"2,keyasint,omitempty"`
 }
 
+// Adapters are rules, of which the first that holds counts.
+type Adapters []Adapter
+
 // AdapterDown and AdapterUp are what the paths of an adapter's parts have behind that of
 // their parameter.
 const (
@@ -20,22 +23,22 @@ const (
 	AdapterUp   = ".lora_up"
 )
 
-// IsAdapter is whether a parameter is a part of an adapter.
-func (p *Plan) IsAdapter(path string) bool {
+// Has reports whether a parameter is a part of an adapter.
+func (a Adapters) Has(path string) bool {
 	base, part := strings.CutSuffix(path, AdapterDown)
 	if !part {
 		base, part = strings.CutSuffix(path, AdapterUp)
 	}
-	return part && p.AdapterOf(base) != nil
+	return part && a.Of(base) != nil
 }
 
-// AdapterOf is the rule for the adapter of a parameter; nil where it has none.
-func (p *Plan) AdapterOf(path string) *Adapter {
+// Of is the rule for the adapter of a parameter; nil where it has none.
+func (a Adapters) Of(path string) *Adapter {
 	parts := strings.Split(path, ".")
-	for i := range p.Adapters {
-		for _, on := range p.Adapters[i].On {
+	for i := range a {
+		for _, on := range a[i].On {
 			if openpath.Match(strings.Split(on, "."), parts) {
-				return &p.Adapters[i]
+				return &a[i]
 			}
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"ptc/internal/ranges"
+	"ptc/internal/rolled"
 )
 
-// ahead proves of what is posted that nothing touches the places that it writes in the
+// early proves of what is posted that nothing touches the places that it writes in the
 // turn before its own, from whose head to whose end it is under way. That it is left
-// alone in its own turn, too, until it is waited for, is what [hazards.turn] finds, for
+// alone in its own turn, too, until it is waited for, is found in that turn, for
 // which it is begun there.
 //
 // Which turns follow one another, the table says: a task, in its first turn or in a
@@ -16,16 +17,23 @@ import (
 // one touches is compared with those that the other receives into; where all that two
 // buffers have of microbatches is apart, whatever the microbatches are, they are, and
 // else the places that they have in those turns are looked at, as often as these differ.
-func (h *hazards) ahead(pieces []Task) error {
-	into := make([]*arrivals, len(pieces))
+type early struct {
+	kernels []Kernel
+	device  *Device
+	order   *Order
+	walked  int // places that were looked at
+}
+
+func (h *early) check() error {
+	into := make([]*arrivals, len(h.order.Tasks))
 	touched := map[before][]touch{}
-	for _, f := range h.follows(pieces) {
+	for _, f := range h.follows() {
 		if into[f.task] == nil {
-			into[f.task] = h.arrivals(&pieces[f.task])
+			into[f.task] = h.arrivals(f.task)
 		}
 		list, known := touched[f.before]
 		if !known {
-			list = h.touches(&pieces[f.before.task], f.before.first)
+			list = h.touches(h.order.Tasks[f.before.task], f.before.first)
 			touched[f.before] = list
 		}
 		if err := h.apart(f, into[f.task], list); err != nil {
@@ -50,28 +58,25 @@ type follow struct {
 }
 
 // follows are all that there are in the table of turns.
-func (h *hazards) follows(pieces []Task) (out []*follow) {
+func (h *early) follows() (out []*follow) {
 	type key struct {
 		before
 		task int
 	}
-	posts := make([]bool, len(pieces))
-	for j := range pieces {
-		posts[j] = h.prog.begun(&pieces[j]) > pieces[j].From
-	}
-	turns, had, index := h.prog.Order(), make([]bool, len(pieces)), map[key]*follow{}
-	for i, t := range turns {
+	had, index := make([]bool, len(h.order.Tasks)), map[key]*follow{}
+	for i, t := range h.order.Turns {
 		b := before{t.Task, !had[t.Task]}
 		had[t.Task] = true
-		if i+1 == len(turns) || !posts[turns[i+1].Task] || begins(pieces, turns, i+1) {
+		if _, next := h.order.Heads(i); !next || len(h.order.PostedOf(h.order.Turns[i+1].Task)) == 0 {
 			continue
 		}
-		k := key{b, turns[i+1].Task}
+		turn := h.order.Turns[i+1]
+		k := key{b, turn.Task}
 		if index[k] == nil {
 			index[k] = &follow{before: b, task: k.task}
 			out = append(out, index[k])
 		}
-		index[k].micros = append(index[k].micros, [2]int{t.Micro, turns[i+1].Micro})
+		index[k].micros = append(index[k].micros, [2]int{t.Micro, turn.Micro})
 	}
 	return out
 }
@@ -82,13 +87,11 @@ type arrivals struct {
 	index  *ranges.Index
 }
 
-func (h *hazards) arrivals(t *Task) *arrivals {
-	a := &arrivals{}
+func (h *early) arrivals(task int) *arrivals {
+	a := &arrivals{instrs: h.order.PostedOf(task)}
 	var all []ranges.Span
-	for i, end := t.From, h.prog.begun(t); i < end; i++ {
-		b := &h.device.Buffers[h.prog.Instrs[i].Bufs[0]]
-		lo, hi := b.ends()
-		a.instrs, all = append(a.instrs, i), append(all, ranges.Span{Lo: lo, Hi: hi + b.reach()})
+	for _, i := range a.instrs {
+		all = append(all, h.device.Buffers[h.order.prog.Instrs[i].Bufs[0]].all())
 	}
 	a.index = ranges.NewIndex(all)
 	return a
@@ -102,7 +105,7 @@ type touch struct {
 }
 
 // touches are the buffers that a task uses in a turn, in the device's own memory.
-func (h *hazards) touches(t *Task, first bool) (out []touch) {
+func (h *early) touches(t rolled.Task, first bool) (out []touch) {
 	index := map[int]int{}
 	use := func(i, n int, bytes int64) {
 		j, known := index[n]
@@ -115,10 +118,10 @@ func (h *hazards) touches(t *Task, first bool) (out []touch) {
 		}
 	}
 	for i := t.From; i < t.To; i++ {
-		in := h.prog.Instrs[i].In(first)
+		in := h.order.prog.Instrs[i].In(first)
 		for j, n := range in.Bufs {
 			if in.Comm == nil {
-				use(i, n, h.plan.Kernels[in.Kernel].Args[j].Bytes)
+				use(i, n, h.kernels[in.Kernel].Args[j].Bytes)
 			} else {
 				use(i, n, h.device.Buffers[n].Size())
 			}
@@ -128,16 +131,15 @@ func (h *hazards) touches(t *Task, first bool) (out []touch) {
 }
 
 // apart checks what the turns before touch against where it is received.
-func (h *hazards) apart(f *follow, into *arrivals, list []touch) error {
+func (h *early) apart(f *follow, into *arrivals, list []touch) error {
 	places := map[[2]int][][2]int{} // of microbatches, by how many places they have
 	var found []int
 	for _, x := range list {
 		used := &h.device.Buffers[x.buffer]
-		lo, hi := used.ends()
-		found = into.index.Meeting(ranges.Span{Lo: lo, Hi: hi + used.reach()}, found[:0])
+		found = into.index.Meeting(used.all(), found[:0])
 		for _, n := range found {
 			i := into.instrs[n]
-			b := &h.device.Buffers[h.prog.Instrs[i].Bufs[0]]
+			b := &h.device.Buffers[h.order.prog.Instrs[i].Bufs[0]]
 			rings := [2]int{max(used.MicroRing, 1), max(b.MicroRing, 1)}
 			if places[rings] == nil {
 				places[rings] = differing(f.micros, rings)
@@ -146,10 +148,10 @@ func (h *hazards) apart(f *follow, into *arrivals, list []touch) error {
 				if h.walked++; h.walked > maxWalked {
 					return within(CountLimit, "%d places to look at one by one", int64(h.walked), maxWalked)
 				}
-				at := b.elements(issue{i, once, m[1]})
+				at := b.elements(rolled.Issue{Instance: once, Micro: m[1]})
 				if used.meets(m[0], x.bytes, at) {
-					return fmt.Errorf("task %s: %s uses bytes from %d on, where %s, under way, receives", h.prog.Tasks[f.before.task].Name,
-						issue{x.instr, once, m[0]}, at.lo, issue{i, once, m[1]})
+					return fmt.Errorf("task %s: %s uses bytes from %d on, where %s, under way, receives", h.order.prog.Tasks[f.before.task].Name,
+						rolled.Issue{Op: x.instr, Instance: once, Micro: m[0]}, at.lo, rolled.Issue{Op: i, Instance: once, Micro: m[1]})
 				}
 			}
 		}
@@ -168,26 +170,4 @@ func differing(micros [][2]int, rings [2]int) (out [][2]int) {
 		}
 	}
 	return out
-}
-
-// meets says whether the first n bytes of any instance's buffer for microbatch m are
-// among those of s, which are in the same memory.
-func (b *Buffer) meets(m int, n int64, s span) bool {
-	if n == 0 || s.lo == s.hi {
-		return false
-	}
-	step, last := b.Step, int64(max(b.Ring, 1)-1)
-	lo := b.Place(0, m)
-	if step < 0 {
-		lo, step = lo+step*last, -step
-	}
-	if step == 0 {
-		return lo < s.hi && s.lo < lo+n
-	}
-	// The first place that ends behind where s begins.
-	k := int64(0)
-	if s.lo >= lo+n {
-		k = (s.lo-lo-n)/step + 1
-	}
-	return k <= last && lo+step*k < s.hi
 }

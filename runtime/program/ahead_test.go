@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ptc/internal/collective"
 )
 
 // insert puts an instruction of task j before the one that is number at, which is in no
 // run or the first of one.
 func (p *Program) insert(j, at int, in Instr) {
 	for i := range p.Instrs {
-		if c := p.Instrs[i].Comm; c != nil && c.Kind == Done && c.Of >= at {
+		if c := p.Instrs[i].Comm; c != nil && c.Kind == collective.Done && c.Of >= at {
 			moved := *c
 			moved.Of++
 			p.Instrs[i].Comm = &moved
@@ -58,9 +60,9 @@ func posting(r *rand.Rand, p *Plan) {
 		}
 		for k := range 1 + r.Intn(2) {
 			at := t.From + k
-			prog.insert(j, at, Instr{Ahead: 1, Bufs: []int{place()}, Comm: &Comm{Kind: Recv, Over: []string{"pp"}, DType: "f32", Outer: 1, Inner: 16, Peer: 1, Tag: at, Each: 100, Start: true}})
+			prog.insert(j, at, Instr{Ahead: 1, Bufs: []int{place()}, Comm: &Comm{Kind: collective.Recv, Over: []string{"pp"}, DType: "f32", Outer: 1, Inner: 16, Peer: 1, Tag: at, Each: 100, Start: true}})
 			done := at + 1 + r.Intn(t.To-at)
-			if run := prog.RunOf(done); run != nil {
+			if run := prog.runOf(done); run != nil {
 				done = run.From
 			}
 			if r.Intn(2) == 0 {
@@ -69,7 +71,7 @@ func posting(r *rand.Rand, p *Plan) {
 			for done < t.To && prog.Instrs[done].posted() {
 				done++
 			}
-			prog.insert(j, done, Instr{Comm: &Comm{Kind: Done, Of: at}})
+			prog.insert(j, done, Instr{Comm: &Comm{Kind: collective.Done, Of: at}})
 		}
 	}
 }
@@ -85,17 +87,17 @@ func TestPostedInOneTurn(t *testing.T) {
 		posting(r, p)
 		d := &p.Devices[0]
 		prog := &d.Progs[0]
-		if prog.validateTasks() != nil || prog.validateHeads() != nil || !sound(p) {
+		if prog.validateTasks() != nil || !sound(p) || d.Order(prog).validateHeads() != nil {
 			continue
 		}
 		tried++
-		h := &hazards{plan: p, device: d, prog: prog}
+		h := hazardsOf(p, d, prog)
 		got := h.all()
 		q, err := p.Expanded()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := q.validateHazards(&q.Devices[0], &q.Devices[0].Progs[0])
+		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if want == nil && got != nil && strings.Contains(got.Error(), "never done") {
 			continue // what is started in one turn and done in another one
 		}
@@ -108,7 +110,7 @@ func TestPostedInOneTurn(t *testing.T) {
 		case want == nil:
 		default:
 			bad++
-			if h.ahead(prog.Pieces()) != nil && !h.alone() {
+			if (&early{kernels: h.kernels, device: h.device, order: h.order}).check() != nil && !h.alone() {
 				ahead++
 			}
 		}
@@ -121,16 +123,8 @@ func TestPostedInOneTurn(t *testing.T) {
 
 // alone says whether there is a hazard in a turn by itself.
 func (h *hazards) alone() bool {
-	micros := h.prog.micros()
-	alone := &hazards{plan: h.plan, device: h.device, prog: h.prog}
-	for j, t := range h.prog.Pieces() {
-		for _, alone.when = range alone.moments(&t, micros[j]) {
-			if alone.turn(&t) != nil {
-				return true
-			}
-		}
-	}
-	return false
+	alone := &hazards{kernels: h.kernels, device: h.device, order: h.order}
+	return alone.turns() != nil
 }
 
 // ahead is [pipelined] with all messages posted.
@@ -141,7 +135,7 @@ func ahead(stages, micro int) *Plan {
 		prog := &d.Progs[0]
 		for j := range prog.Tasks {
 			in := &prog.Instrs[prog.Tasks[j].From]
-			if in.Comm == nil || in.Comm.Kind != Recv {
+			if in.Comm == nil || in.Comm.Kind != collective.Recv {
 				continue
 			}
 			in.Ahead, in.Comm.Start = 1, true
@@ -150,7 +144,7 @@ func ahead(stages, micro int) *Plan {
 				b.Offset, b.MicroStep, b.MicroRing = d.Arena, 64, 2
 				d.Arena += 128
 			}
-			prog.insert(j, prog.Tasks[j].From+1, Instr{Comm: &Comm{Kind: Done, Of: prog.Tasks[j].From}})
+			prog.insert(j, prog.Tasks[j].From+1, Instr{Comm: &Comm{Kind: collective.Done, Of: prog.Tasks[j].From}})
 		}
 	}
 	return p
@@ -184,9 +178,9 @@ func TestExpandedPosts(t *testing.T) {
 			switch c := in.Comm; {
 			case c == nil:
 				got = append(got, "kernel")
-			case c.Kind == Done:
+			case c.Kind == collective.Done:
 				got = append(got, fmt.Sprint("done ", c.Of))
-			case c.Kind == Send:
+			case c.Kind == collective.Send:
 				got = append(got, fmt.Sprint("send ", c.Tag))
 			default:
 				got = append(got, fmt.Sprintf("%s %d at %d", c.Kind, c.Tag, d.Buffers[in.Bufs[0]].Offset))
@@ -206,7 +200,7 @@ func TestValidatePosts(t *testing.T) {
 	prog := func(f func(p *Program)) func(*Plan) { return func(p *Plan) { f(&p.Devices[1].Progs[0]) } }
 	instr := func(i int, f func(in *Instr)) func(*Plan) { return prog(func(p *Program) { f(&p.Instrs[i]) }) }
 	post := func(tag int) Instr {
-		return Instr{Ahead: 1, Bufs: []int{5}, Comm: &Comm{Kind: Recv, Over: []string{"pp"}, DType: "f32", Outer: 1, Inner: 16, Peer: 0, Tag: tag, Each: 6, Start: true}}
+		return Instr{Ahead: 1, Bufs: []int{5}, Comm: &Comm{Kind: collective.Recv, Over: []string{"pp"}, DType: "f32", Outer: 1, Inner: 16, Peer: 0, Tag: tag, Each: 6, Start: true}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -224,7 +218,10 @@ func TestValidatePosts(t *testing.T) {
 			p.Instrs[1], p.Instrs[2] = p.Instrs[2], p.Instrs[1]
 			p.Instrs[1].NoWait = true
 		}), "is the first of task forward"},
-		{"behind others", prog(func(p *Program) { p.insert(0, 3, post(50)); p.insert(0, 4, Instr{Comm: &Comm{Kind: Done, Of: 3}}) }), "not among the first of task forward"},
+		{"behind others", prog(func(p *Program) {
+			p.insert(0, 3, post(50))
+			p.insert(0, 4, Instr{Comm: &Comm{Kind: collective.Done, Of: 3}})
+		}), "not among the first of task forward"},
 		{"of what is issued once", prog(func(p *Program) {
 			p.Tasks = append(p.Tasks, Task{Name: "after", From: len(p.Instrs), To: len(p.Instrs), Once: true})
 			p.Turns = append(p.Turns, Turn{Task: 2})
@@ -240,7 +237,7 @@ func TestValidatePosts(t *testing.T) {
 		{"where the turn before writes", func(p *Plan) { p.Devices[1].Buffers[0].Offset = 128 }, "under way, receives"},
 		{"a later message of the stream before it", prog(func(p *Program) {
 			p.insert(0, 1, post(1))
-			p.insert(0, 2, Instr{Comm: &Comm{Kind: Done, Of: 1}})
+			p.insert(0, 2, Instr{Comm: &Comm{Kind: collective.Done, Of: 1}})
 		}), "receives a later one first"},
 		{"one tag, and a receive that is not posted", func(p *Plan) {
 			in, first, second := post(1), &p.Devices[0].Progs[0], &p.Devices[1].Progs[0]
@@ -254,7 +251,7 @@ func TestValidatePosts(t *testing.T) {
 				p.insert(0, 1, post(1))
 			}
 			for i := range MaxOpen {
-				p.insert(0, MaxOpen+2+i, Instr{Comm: &Comm{Kind: Done, Of: 1 + i}})
+				p.insert(0, MaxOpen+2+i, Instr{Comm: &Comm{Kind: collective.Done, Of: 1 + i}})
 			}
 			for i := range MaxOpen {
 				p.Instrs[1+i].Bufs = []int{6 + i}

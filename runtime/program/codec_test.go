@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ptc/internal/collective"
 )
 
 func encode(t testing.TB, p *Plan) []byte {
@@ -61,7 +63,7 @@ func TestSampleIsFull(t *testing.T) {
 	}
 	p := sample()
 	p.Kernels[1].Code = 1
-	p.Devices[0].Progs[0].Instrs[0].Comm = &Comm{Kind: Send, Peer: 1, Tag: 1, Each: 1} // it takes two programs to send
+	p.Devices[0].Progs[0].Instrs[0].Comm = &Comm{Kind: collective.Send, Peer: 1, Tag: 1, Each: 1} // it takes two programs to send
 	walk(reflect.ValueOf(p))
 	for key, full := range seen {
 		if !full {
@@ -220,7 +222,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for i := range p.Devices {
 			for _, buf := range p.Devices[i].Buffers {
-				p.Box(p.RanksOf(&p.Devices[i])[0], buf.Axes)
+				p.Mesh.Box(p.RanksOf(&p.Devices[i])[0], buf.Axes)
 			}
 			p.CodeKind(&p.Devices[i])
 		}

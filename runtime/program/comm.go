@@ -1,156 +1,74 @@
 package program
 
-import "slices"
+import "ptc/internal/collective"
 
-// Kinds of communication.
-const (
-	AllReduce     = "all_reduce"
-	ReduceScatter = "reduce_scatter"
-	AllGather     = "all_gather"
-	AllToAll      = "all_to_all"
-	Permute       = "permute"
-	Send          = "send"
-	Recv          = "recv"
-	ShardSlice    = "shard_slice"
-	Done          = "done"
-	Fetch         = "fetch"
-	Store         = "store"
-)
+// Comm is one communication of a device, with the devices that differ from it
+// only in their coordinates on the mesh axes Over (major to minor), or with one
+// of them. Members of a group issue the same communications, with the same
+// scope, in the same order.
+type Comm struct {
+	// Kind is all_reduce, reduce_scatter, all_gather, all_to_all, permute, send,
+	// recv; or shard_slice, which keeps the device's own part and sends nothing;
+	// or fetch and store, which copy buffers from and to another memory of the
+	// device, each of the first half of Bufs to one of the second; or done, which
+	// waits for a communication that was started.
+	Kind   string   `cbor:"1,keyasint,omitempty"`
+	Over   []string `cbor:"2,keyasint,omitempty"`
+	Reduce string   `cbor:"3,keyasint,omitempty"` // sum or max
+	DType  string   `cbor:"4,keyasint,omitempty"`
+	// Outer and Inner are the view [outer, parts, inner], in elements, of the
+	// buffer along the axis that is cut or joined; where nothing is, Outer is 1
+	// and Inner the number of elements. DstOuter and DstInner are the view of an
+	// all_to_all's destination.
+	Outer    int64 `cbor:"5,keyasint,omitempty"`
+	Inner    int64 `cbor:"6,keyasint,omitempty"`
+	DstOuter int64 `cbor:"7,keyasint,omitempty"`
+	DstInner int64 `cbor:"8,keyasint,omitempty"`
+	From     []int `cbor:"9,keyasint,omitempty"`  // permute: by coordinate, the member received from, -1 for zeros
+	Peer     int   `cbor:"10,keyasint,omitempty"` // send, recv: the other device: its rank; with Over its coordinate over these
+	Tag      int   `cbor:"11,keyasint,omitempty"` // send, recv
+	// Bytes is the payload of one device: all_reduce the tensor, all_gather the
+	// gathered result, reduce_scatter its input, the others what leaves.
+	Bytes int64  `cbor:"12,keyasint,omitempty"`
+	Why   string `cbor:"13,keyasint,omitempty"` // the rule and source line that asked for it
+	// Rest are the views of further tensors that an all_reduce, reduce_scatter
+	// or all_gather exchanges together with the first: the buffers are all
+	// sources and then all destinations, in one order.
+	Rest []View `cbor:"14,keyasint,omitempty"`
+	// Start says that the communication, which is no send, is only issued here. Until
+	// the later instruction of kind done, whose Of is this one, nobody writes its sources
+	// or touches its destinations. Receives of one stream (sender, receiver, tag) are
+	// waited for in the order in which they were begun.
+	Start bool `cbor:"15,keyasint,omitempty"`
+	// Of is, of a done, the number of the instruction that started; in a run, for
+	// the same instance, and in a task in the same turn.
+	Of int `cbor:"16,keyasint,omitempty"`
+	// Each is by how much Tag grows from one microbatch to the next.
+	Each int `cbor:"17,keyasint,omitempty"`
+}
+
+// View is a tensor as [outer, parts, inner] elements, see [Comm].
+type View struct {
+	Outer int64 `cbor:"1,keyasint,omitempty"`
+	Inner int64 `cbor:"2,keyasint,omitempty"`
+}
 
 // MaxOpen is how many collectives of one set of mesh axes, and how many receives of
 // one stream, may be started and not done.
 const MaxOpen = 32
 
+// InFlight is how many messages of one stream (sender, receiver, tag) can be
+// sent and not yet received; a send waits for room among them.
+const InFlight = 4
+
 // Moves says whether c copies between memories of the device, with no other
 // device.
-func (c *Comm) Moves() bool { return c.Kind == Fetch || c.Kind == Store }
+func (c *Comm) Moves() bool { return collective.Of(c.Kind).Copies }
 
-// Ends are the buffers that a communication reads, and those that it writes.
-func (in *Instr) Ends() (sources, destinations []int) {
-	first := len(in.Bufs) / 2
-	if in.Comm.Kind == Send {
-		first = 1
-	}
-	return in.Bufs[:first], in.Bufs[first:]
-}
-
-// Touches are the buffers that an instruction reads, and those that it writes.
-func (p *Plan) Touches(in *Instr) (reads, writes []int) {
-	if in.Comm != nil {
-		return in.Ends()
-	}
-	for i, a := range p.Kernels[in.Kernel].Args {
-		if a.Write {
-			writes = append(writes, in.Bufs[i])
-		} else {
-			reads = append(reads, in.Bufs[i])
-		}
-	}
-	return reads, writes
-}
+// message says whether c goes from one device to another.
+func (c *Comm) message() bool { return collective.Of(c.Kind).Message }
 
 // Views are those of all tensors that c exchanges.
 func (c *Comm) Views() []View {
 	return append([]View{{c.Outer, c.Inner}}, c.Rest...)
-}
-
-// Declared is the mesh as the layout has it: axes that are parts of one are that.
-func (p *Plan) Declared() []MeshAxis {
-	var out []MeshAxis
-	last := ""
-	for _, a := range p.Mesh {
-		of := p.partOf(a.Name)
-		if n := len(out) - 1; of != "" && of == last {
-			out[n].Size *= a.Size
-			continue
-		}
-		last = of
-		if of != "" {
-			a.Name = of
-		}
-		out = append(out, a)
-	}
-	return out
-}
-
-// DeclaredOver names mesh axes as the layout does, where all parts of one of its
-// axes follow one another; others keep their own names.
-func (p *Plan) DeclaredOver(over []string) []string {
-	var out []string
-	for i := 0; i < len(over); {
-		of, n := p.partOf(over[i]), 0
-		var parts []string
-		for _, a := range p.Mesh {
-			if of != "" && p.partOf(a.Name) == of {
-				parts = append(parts, a.Name)
-			}
-		}
-		if n = len(parts); n > 0 && len(over)-i >= n && slices.Equal(over[i:i+n], parts) {
-			out = append(out, of)
-			i += n
-			continue
-		}
-		out = append(out, over[i])
-		i++
-	}
-	return out
-}
-
-// partOf is the axis of the layout that a mesh axis is a part of, if it is.
-func (p *Plan) partOf(axis string) string {
-	for _, r := range p.Refined {
-		if r.Key == axis {
-			return r.Value
-		}
-	}
-	return ""
-}
-
-// Parts is the number of devices in each group over these mesh axes.
-func (p *Plan) Parts(over []string) int {
-	n := 1
-	for _, a := range p.Mesh {
-		if slices.Contains(over, a.Name) {
-			n *= a.Size
-		}
-	}
-	return n
-}
-
-// Member is the rank of the device that has coordinate at, counted over these
-// mesh axes (major to minor), in rank's group.
-func (p *Plan) Member(rank int, over []string, at int) int {
-	place := p.Coordinates(rank)
-	for i := len(over) - 1; i >= 0; i-- {
-		j := p.meshIndex(over[i])
-		place[j] = at % p.Mesh[j].Size
-		at /= p.Mesh[j].Size
-	}
-	member := 0
-	for i, a := range p.Mesh {
-		member = member*a.Size + place[i]
-	}
-	return member
-}
-
-// CoordinateOver is a rank's coordinate in its group over these mesh axes.
-func (p *Plan) CoordinateOver(rank int, over []string) int {
-	place, at := p.Coordinates(rank), 0
-	for _, name := range over {
-		j := p.meshIndex(name)
-		at = at*p.Mesh[j].Size + place[j]
-	}
-	return at
-}
-
-// PeerOf is the rank that a send or receive of rank is with.
-func (p *Plan) PeerOf(rank int, c *Comm) int {
-	if len(c.Over) == 0 {
-		return c.Peer
-	}
-	return p.Member(rank, c.Over, c.Peer)
-}
-
-func (p *Plan) meshIndex(name string) int {
-	return slices.IndexFunc(p.Mesh, func(a MeshAxis) bool { return a.Name == name })
 }

@@ -3,6 +3,8 @@ package program
 import (
 	"strings"
 	"testing"
+
+	"ptc/internal/collective"
 )
 
 // TestValidateComm breaks one thing of a communication at a time.
@@ -62,7 +64,7 @@ func TestValidateComm(t *testing.T) {
 		{"transfer among devices", in(7, func(in *Instr) { in.Comm.Over = []string{"tp"} }), "more than what it copies"},
 		{"transfer never done", in(10, func(in *Instr) { in.Comm = nil; in.Bufs = []int{0, 10} }), "started and never done"},
 		{"stored where it is fetched from", in(9, func(in *Instr) { in.Bufs = []int{10, 11} }), "instruction 7, under way, uses"},
-		{"read before it is fetched", in(8, func(in *Instr) { *in = Instr{Bufs: []int{14, 12}, Comm: &Comm{Kind: Store}} }), "instruction 7, under way"},
+		{"read before it is fetched", in(8, func(in *Instr) { *in = Instr{Bufs: []int{14, 12}, Comm: &Comm{Kind: collective.Store}} }), "instruction 7, under way"},
 		{"a kernel on the host", in(8, func(in *Instr) { in.Bufs = []int{11, 10} }), "a buffer in host memory"},
 		{"a collective on disk", in(0, func(in *Instr) { in.Bufs = []int{13, 13} }), "all_reduce of a buffer in disk memory"},
 		{"a memory there is not", func(p *Plan) { p.Devices[0].Buffers[11].Memory = "tape" }, `unknown memory "tape"`},
@@ -72,11 +74,11 @@ func TestValidateComm(t *testing.T) {
 		{"a port on the host", func(p *Plan) { p.Devices[0].Ports[5].Buffer = 11 }, "it is in host memory"},
 		{"itself", in(0, func(in *Instr) {
 			in.Bufs = in.Bufs[:1]
-			in.Comm = &Comm{Kind: Send, Over: []string{"tp"}, Peer: 1, DType: "f32", Outer: 1, Inner: 12}
+			in.Comm = &Comm{Kind: collective.Send, Over: []string{"tp"}, Peer: 1, DType: "f32", Outer: 1, Inner: 12}
 		}), "with itself"},
 		{"no such device", in(0, func(in *Instr) {
 			in.Bufs = in.Bufs[:1]
-			in.Comm = &Comm{Kind: Send, Peer: 2, DType: "f32", Outer: 1, Inner: 12}
+			in.Comm = &Comm{Kind: collective.Send, Peer: 2, DType: "f32", Outer: 1, Inner: 12}
 		}), "none of the devices"},
 	} {
 		p := sample()
@@ -98,7 +100,7 @@ func stages(first, second []Comm) *Plan {
 		var instrs []Instr
 		for _, c := range list {
 			in := Instr{Bufs: []int{0, 2}, Comm: &c}
-			if c.Kind == Done {
+			if c.Kind == collective.Done {
 				instrs = append(instrs, Instr{Comm: &c})
 				continue
 			}
@@ -107,12 +109,12 @@ func stages(first, second []Comm) *Plan {
 				c.Inner = 12
 			}
 			switch {
-			case c.Kind == Send || c.Kind == Recv:
+			case c.Kind == collective.Send || c.Kind == collective.Recv:
 				if in.Bufs = []int{10}; c.Start {
 					in.Bufs[0] = 9
 				}
 				c.Peer = 1 - i
-			case c.Kind == AllReduce:
+			case c.Kind == collective.AllReduce:
 				c.Reduce = "sum"
 				c.Over = []string{"tp"}
 			}
@@ -125,11 +127,11 @@ func stages(first, second []Comm) *Plan {
 
 // TestMeetings runs two devices against each other.
 func TestMeetings(t *testing.T) {
-	sum, send, recv := Comm{Kind: AllReduce}, Comm{Kind: Send}, Comm{Kind: Recv}
+	sum, send, recv := Comm{Kind: collective.AllReduce}, Comm{Kind: collective.Send}, Comm{Kind: collective.Recv}
 	tagged := func(c Comm, tag int) Comm { c.Tag = tag; return c }
-	most := Comm{Kind: AllReduce, Over: []string{"tp"}}
-	start, post := Comm{Kind: AllReduce, Start: true}, Comm{Kind: Recv, Start: true}
-	done := func(of int) Comm { return Comm{Kind: Done, Of: of} }
+	most := Comm{Kind: collective.AllReduce, Over: []string{"tp"}}
+	start, post := Comm{Kind: collective.AllReduce, Start: true}, Comm{Kind: collective.Recv, Start: true}
+	done := func(of int) Comm { return Comm{Kind: collective.Done, Of: of} }
 	for _, c := range []struct {
 		name          string
 		first, second []Comm
@@ -145,7 +147,7 @@ func TestMeetings(t *testing.T) {
 		{"both begin to receive first", []Comm{post, send, done(0)}, []Comm{post, send, done(0)}, ""},
 		{"both wait first", []Comm{post, done(0), send}, []Comm{post, done(0), send}, "deadlock: rank 0 waits in recv of f32[1, 12] with 1, tag 0"},
 		{"begun, and not sent", []Comm{post, sum, done(0)}, []Comm{sum}, "deadlock: rank 0 waits in recv"},
-		{"begun, and of another size", []Comm{post, done(0)}, []Comm{{Kind: Send, Inner: 6}}, "6 elements"},
+		{"begun, and of another size", []Comm{post, done(0)}, []Comm{{Kind: collective.Send, Inner: 6}}, "6 elements"},
 		{"no room while it is not taken", []Comm{post, sum, done(0), recv, recv, recv, recv}, []Comm{send, send, send, send, send, sum}, "deadlock: rank 0 waits in all_reduce"},
 		{"crossed", []Comm{sum, send}, []Comm{recv, sum}, "deadlock: rank 0 waits in all_reduce (sum) of f32[1, 12] over tp (instruction 0), rank 1 waits in recv"},
 		{"one ends", []Comm{sum, sum}, []Comm{sum}, "deadlock: rank 0"},
@@ -157,7 +159,7 @@ func TestMeetings(t *testing.T) {
 		{"one never starts", []Comm{start, done(0)}, nil, "deadlock: rank 0"},
 		{"not received", []Comm{send, send}, []Comm{recv}, "rank 1 does not receive"},
 		{"never sent", nil, []Comm{recv}, "deadlock: rank 1"},
-		{"other kinds", []Comm{most}, []Comm{{Kind: Permute, Over: []string{"tp"}, From: []int{0, 1}}}, "where rank"},
+		{"other kinds", []Comm{most}, []Comm{{Kind: collective.Permute, Over: []string{"tp"}, From: []int{0, 1}}}, "where rank"},
 	} {
 		err := stages(c.first, c.second).Validate()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -170,21 +172,21 @@ func TestMember(t *testing.T) {
 	p := &Plan{Mesh: []MeshAxis{{"dp", 2}, {"pp", 3}, {"tp", 2}}}
 	for rank := range 12 {
 		for _, over := range [][]string{{"tp"}, {"pp", "dp"}, {"dp", "pp", "tp"}, nil} {
-			at := p.CoordinateOver(rank, over)
-			if got := p.Member(rank, over, at); got != rank {
+			at := p.Mesh.CoordinateOver(rank, over)
+			if got := p.Mesh.Member(rank, over, at); got != rank {
 				t.Errorf("member %d of rank %d over %v is %d", at, rank, over, got)
 			}
 		}
 	}
 	// Rank 7 = (1, 0, 1): the next stage is (1, 1, 1) = 9, by coordinate or rank.
-	if a, b := p.PeerOf(7, &Comm{Over: []string{"pp"}, Peer: 1}), p.PeerOf(7, &Comm{Peer: 9}); a != 9 || b != 9 || p.Parts([]string{"pp", "tp"}) != 6 {
+	if a, b := p.Mesh.PeerOf(7, &Comm{Over: []string{"pp"}, Peer: 1}), p.Mesh.PeerOf(7, &Comm{Peer: 9}); a != 9 || b != 9 || p.Mesh.Parts([]string{"pp", "tp"}) != 6 {
 		t.Errorf("peers %d and %d", a, b)
 	}
 }
 
 // TestStreams: how few streams the messages of several tags can have.
 func TestStreams(t *testing.T) {
-	sum, send, recv := Comm{Kind: AllReduce}, Comm{Kind: Send}, Comm{Kind: Recv}
+	sum, send, recv := Comm{Kind: collective.AllReduce}, Comm{Kind: collective.Send}, Comm{Kind: collective.Recv}
 	tagged := func(c Comm, tag int) Comm { c.Tag = tag; return c }
 	for _, c := range []struct {
 		name          string
@@ -206,7 +208,7 @@ func TestStreams(t *testing.T) {
 		}
 	}
 	p := stages([]Comm{tagged(send, 1), tagged(send, 2)}, []Comm{tagged(recv, 2), tagged(recv, 1)})
-	if err := p.inOrder(1); err == nil || !strings.Contains(err.Error(), "rank 1 receives") {
+	if err := inOrder(p, 1); err == nil || !strings.Contains(err.Error(), "rank 1 receives") {
 		t.Errorf("one stream: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package program
 import (
 	"fmt"
 	"strings"
+
+	"ptc/internal/collective"
 )
 
 // Communicators are those of NCCL by which a GPU exchanges what is in its memory, where it does so: one for each
@@ -12,16 +14,16 @@ type Communicators struct {
 	Links  int `json:"links"`
 }
 
-// CommunicatorsOf counts what all programs of a device need.
-func (p *Plan) CommunicatorsOf(d *Device) (c Communicators) {
+// Communicators counts what all programs of a device need.
+func (d *Device) Communicators(mesh Mesh) (c Communicators) {
 	seen := map[string]bool{}
 	for i := range d.Progs {
 		for j := range d.Progs[i].Instrs {
 			x := d.Progs[i].Instrs[j].Comm
-			if x == nil || x.Moves() || x.Kind == Done || x.Kind == ShardSlice || p.Parts(x.Over) < 2 {
+			if x == nil || x.Moves() || x.Kind == collective.Done || x.Kind == collective.ShardSlice || mesh.Parts(x.Over) < 2 {
 				continue
 			}
-			key, link := strings.Join(x.Over, ","), x.Kind == Send || x.Kind == Recv
+			key, link := strings.Join(x.Over, ","), x.message()
 			if link {
 				key = fmt.Sprintf("%s %d %s", x.Kind, x.Peer, key)
 			}

@@ -1,6 +1,10 @@
 package program
 
-import "testing"
+import (
+	"testing"
+
+	"ptc/internal/collective"
+)
 
 // TestCommunicators: each list of axes with more than one member and each peer and direction is one, in
 // whatever program it is; what sends nothing is none.
@@ -10,10 +14,10 @@ func TestCommunicators(t *testing.T) {
 		return Instr{Comm: &Comm{Kind: kind, Over: over, Peer: peer}}
 	}
 	d := &Device{Progs: []Program{
-		{Instrs: []Instr{in(AllReduce, 0, "dp"), in(AllGather, 0, "dp"), in(AllReduce, 0, "dp", "tp"), in(AllReduce, 0, "one"), {}, in(ShardSlice, 0, "dp"), {Comm: &Comm{Kind: Done}}}},
-		{Instrs: []Instr{in(AllReduce, 0, "dp"), in(Send, 1, "dp"), in(Recv, 1, "dp"), in(Send, 1, "dp"), in(Fetch, 0)}},
+		{Instrs: []Instr{in(collective.AllReduce, 0, "dp"), in(collective.AllGather, 0, "dp"), in(collective.AllReduce, 0, "dp", "tp"), in(collective.AllReduce, 0, "one"), {}, in(collective.ShardSlice, 0, "dp"), {Comm: &Comm{Kind: collective.Done}}}},
+		{Instrs: []Instr{in(collective.AllReduce, 0, "dp"), in(collective.Send, 1, "dp"), in(collective.Recv, 1, "dp"), in(collective.Send, 1, "dp"), in(collective.Fetch, 0)}},
 	}}
-	c := p.CommunicatorsOf(d)
+	c := d.Communicators(p.Mesh)
 	least, most := c.Bytes()
 	if want := (Communicators{Groups: 2, Links: 2}); c != want || least != 2*(2*10+2*2)<<20 || most != 32*(2*2*10+2*2)<<20 {
 		t.Errorf("%+v, %d to %d bytes", c, least, most)

@@ -35,5 +35,11 @@
 // says that the plan is the one that a compiler wrote, and the compiler proves
 // that this is the model's (packages ir/verify and passes/validate).
 //
-// Imports internal/dtype, internal/formula, internal/openpath, internal/progress, internal/ranges, internal/regular.
+// Files use one another in one way, from the data to the proofs: a plan as it is in the file
+// (plan, data, device, instr, comm, kernel); who is where in the mesh (mesh, ranks); the order in which
+// instructions are issued (order, expand); what of a plan contradicts the rest of it
+// (validate_*, hazards, meetings); and the codec, which holds plans to that.
+//
+// Imports internal/collective, internal/dtype, internal/formula, internal/openpath, internal/progress, internal/ranges,
+// internal/regular, internal/rolled.
 package program

@@ -6,6 +6,8 @@ import (
 	"math/rand"
 	"reflect"
 	"testing"
+
+	"ptc/internal/collective"
 )
 
 // numbers are the places of all integers and booleans of a plan.
@@ -76,7 +78,7 @@ func checkTrust(t *testing.T, p *Plan) {
 			buf := &d.Buffers[b]
 			inside(b, int64(Elems(buf.Axes)*DTypeSize(buf.DType)))
 			for _, r := range p.RanksOf(d) {
-				_, hi := p.Box(r, buf.Axes)
+				_, hi := p.Mesh.Box(r, buf.Axes)
 				for k := range hi {
 					if hi[k] > buf.Axes[k].Global {
 						t.Fatalf("buffer %d ends at %d of %d", b, hi[k], buf.Axes[k].Global)
@@ -110,19 +112,19 @@ func checkTrust(t *testing.T, p *Plan) {
 func checkComm(t *testing.T, p *Plan, d *Device, in *Instr, inside func(b int, n int64)) {
 	t.Helper()
 	c := in.Comm
-	size, parts := int64(DTypeSize(c.DType)), int64(p.Parts(c.Over))
+	size, parts := int64(DTypeSize(c.DType)), int64(p.Mesh.Parts(c.Over))
 	for i, b := range in.Bufs {
 		n := c.Outer * c.Inner * size
-		if c.Kind == AllToAll || c.Kind == AllGather && i == 1 || (c.Kind == ReduceScatter || c.Kind == ShardSlice) && i == 0 {
+		if c.Kind == collective.AllToAll || c.Kind == collective.AllGather && i == 1 || (c.Kind == collective.ReduceScatter || c.Kind == collective.ShardSlice) && i == 0 {
 			n *= parts
 		}
 		inside(b, n)
 	}
-	if c.Kind == AllToAll && c.DstOuter*c.DstInner != c.Outer*c.Inner {
+	if c.Kind == collective.AllToAll && c.DstOuter*c.DstInner != c.Outer*c.Inner {
 		t.Fatalf("all_to_all %+v", c)
 	}
 	for _, r := range p.RanksOf(d) {
-		if peer := p.PeerOf(r, c); (c.Kind == Send || c.Kind == Recv) && (peer == r || peer < 0 || peer >= p.Ranks()) {
+		if peer := p.Mesh.PeerOf(r, c); (c.Kind == collective.Send || c.Kind == collective.Recv) && (peer == r || peer < 0 || peer >= p.Mesh.Ranks()) {
 			t.Fatalf("rank %d and its peer %d", r, peer)
 		}
 	}

@@ -1,6 +1,11 @@
 package program
 
-import "fmt"
+import (
+	"fmt"
+
+	"ptc/internal/collective"
+	"ptc/internal/rolled"
+)
 
 // maxIssued is how many instructions, buffers, tensors or ports a device may have
 // with those of every instance and every microbatch: to run them, each is written out.
@@ -63,7 +68,7 @@ func (d *Device) expandable() error {
 	}
 	for i := range d.Progs {
 		p := &d.Progs[i]
-		if err := total("instructions", len(p.Instrs), func(i int) int { return d.Times(p, i) }); err != nil {
+		if err := within(CountLimit, "%d instructions of all instances", int64(d.Order(p).Issued()), maxIssued); err != nil {
 			return fmt.Errorf("program %s: %w", p.Name, err)
 		}
 	}
@@ -75,10 +80,6 @@ func (d *Device) family(buffer int) int {
 	b := &d.Buffers[buffer]
 	return d.Count(b.Stack) * max(b.MicroRing, 1)
 }
-
-// issue is an instruction for an instance and a microbatch: [once] of what is there
-// once.
-type issue struct{ instr, instance, micro int }
 
 // expansion writes a device out.
 type expansion struct {
@@ -172,104 +173,83 @@ func (x *expansion) each(buffer int, do func(k, buffer int)) {
 }
 
 // issued says where the instructions of a program are that is written out: each in its
-// latest turn.
+// latest turn, and those that are posted for each microbatch.
 type issued struct {
-	from  *Device
-	prog  *Program
-	first []int // of each instruction, the place of its instance 0 in at
-	at    []int
+	order  *Order
+	first  []int // of each instruction, the place of its instance 0 in at
+	at     []int
+	posted map[[2]int]int // by instruction and microbatch
 }
 
-func (d *Device) issued(p *Program) *issued {
-	s, n := &issued{from: d, prog: p, first: make([]int, len(p.Instrs))}, 0
-	for i := range p.Instrs {
-		s.first[i], n = n, n+d.Instances(p, i)
+func newIssued(o *Order) *issued {
+	s, n := &issued{order: o, first: make([]int, o.Ops), posted: map[[2]int]int{}}, 0
+	for i := range s.first {
+		s.first[i], n = n, n+o.Instances(i)
 	}
 	s.at = make([]int, n)
 	return s
 }
 
-// of is the place for what is known of an instruction for an instance.
-func (s *issued) of(i, k int) *int { return &s.at[s.first[i]+max(k, 0)] }
+// add notes where an instruction is.
+func (s *issued) add(x rolled.Issue, at int) {
+	if s.order.Posted(x.Op) {
+		s.posted[[2]int{x.Op, x.Micro}] = at
+	}
+	s.at[s.first[x.Op]+max(x.Instance, 0)] = at
+}
+
+// of is where an instruction is, which has been issued.
+func (s *issued) of(x rolled.Issue) int {
+	if s.order.Posted(x.Op) {
+		return s.posted[[2]int{x.Op, x.Micro}]
+	}
+	return s.at[s.first[x.Op]+max(x.Instance, 0)]
+}
 
 // last is where instruction i is issued for the last time, for instance k, or for the
 // one that comes last where it is of more than one and what is asked for is not.
 func (s *issued) last(i, k int) int {
-	r := s.prog.RunOf(i)
-	if r == nil {
-		k = once
-	} else if count := s.from.Count(r.Stack); k == once {
-		k = r.number(count-1, count)
+	if r := s.order.RunOf(i); r < 0 {
+		k = 0
+	} else if k == once {
+		_, k = s.order.Runs[r].Ends()
 	}
-	return *s.of(i, k)
+	return s.at[s.first[i]+k]
 }
 
 // program writes a program out, and says where each instruction comes.
 func (x *expansion) program(p *Program) (out Program, at *issued) {
-	out.Name, at = p.Name, x.from.issued(p)
-	pieces, turns := p.Pieces(), p.Order()
-	posted := make([]int, len(pieces))
-	for j := range pieces {
-		posted[j] = p.begun(&pieces[j])
-	}
-	var own, next []int // where the posted receives of this turn, and of the next one, are
-	post := func(i int) (begun []int) {
-		for j := pieces[turns[i].Task].From; j < posted[turns[i].Task]; j++ {
-			begun = append(begun, len(out.Instrs))
-			out.Instrs = append(out.Instrs, x.instr(&p.Instrs[j], once, moment{micro: turns[i].Micro}, nil))
+	out.Name, at = p.Name, newIssued(x.from.Order(p))
+	for i := range at.order.Issues() {
+		one := x.instr(&p.Instrs[i.Op], i, at)
+		if at.order.with(i.Op, i.Instance) {
+			one.NoWait, one.With = true, true
 		}
-		return begun
-	}
-	had := make([]bool, len(pieces))
-	for i, turn := range turns {
-		t := pieces[turn.Task]
-		when := moment{turn.Micro, !had[turn.Task]}
-		if had[turn.Task] = true; t.Once {
-			when.micro = once
-		}
-		if own = next; begins(pieces, turns, i) {
-			own = post(i)
-		}
-		if next = nil; i+1 < len(turns) && !begins(pieces, turns, i+1) {
-			next = post(i + 1)
-		}
-		for j, n := range own {
-			*at.of(t.From+j, once) = n
-		}
-		t.From += len(own)
-		write := func(i, k int) error {
-			*at.of(i, k) = len(out.Instrs)
-			one := x.instr(&p.Instrs[i], k, when, at)
-			if x.from.with(p, i, k) {
-				one.NoWait, one.With = true, true
-			}
-			out.Instrs = append(out.Instrs, one)
-			return nil
-		}
-		// The error is write's, which has none.
-		_ = x.from.walk(p, &t, write, func(r *Run) error { return x.from.all(p, r, write) })
+		at.add(i, len(out.Instrs))
+		out.Instrs = append(out.Instrs, one)
 	}
 	return out, at
 }
 
-// instr is an instruction for instance k. What a done is of is where at says.
-func (x *expansion) instr(in *Instr, k int, when moment, at *issued) Instr {
-	out := *in.In(when.first)
-	out.Ahead, out.Scope = 0, of(in.Scope, k)
+// instr is an instruction as it is issued. What a done is of is where at says.
+func (x *expansion) instr(in *Instr, i rolled.Issue, at *issued) Instr {
+	out := *in.In(i.First)
+	out.Ahead, out.Scope = 0, of(in.Scope, i.Instance)
 	bufs := out.Bufs
 	out.Bufs = nil
 	for _, b := range bufs {
-		out.Bufs = append(out.Bufs, x.buffer(b, k, when.micro))
+		out.Bufs = append(out.Bufs, x.buffer(b, i.Instance, i.Micro))
 	}
 	if in.Comm == nil {
 		return out
 	}
 	c := *in.Comm
-	if out.Comm = &c; c.Kind == Done {
-		c.Of = *at.of(c.Of, k)
+	if out.Comm = &c; c.Kind == collective.Done {
+		i.Op = c.Of
+		c.Of = at.of(i)
 	}
 	if c.Each != 0 {
-		c.Tag, c.Each = c.Tag+c.Each*when.micro, 0
+		c.Tag, c.Each = c.Tag+c.Each*i.Micro, 0
 	}
 	return out
 }

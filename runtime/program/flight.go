@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/ranges"
+	"ptc/internal/rolled"
 )
 
 // flights are the communications of a program that are started and not done,
@@ -21,7 +23,7 @@ type flights struct {
 // flight is one of them: until it is done nobody may write what it sends, nor
 // touch where it receives.
 type flight struct {
-	at          issue
+	at          rolled.Issue
 	over        string
 	counted     bool // among those over these axes
 	sends, into []span
@@ -29,10 +31,11 @@ type flight struct {
 
 // pass checks an instruction, which reads and writes these bytes, against what
 // is under way, and takes it up or ends one.
-func (f *flights) pass(at issue, in *Instr, reads, writes []span) error {
+func (f *flights) pass(at rolled.Issue, in *Instr, reads, writes []span) error {
 	c := in.Comm
-	if c != nil && c.Kind == Done {
-		return f.land(issue{c.Of, at.instance, at.micro})
+	if c != nil && c.Kind == collective.Done {
+		at.Op = c.Of
+		return f.land(at)
 	}
 	if err := f.clear(at, reads, writes); err != nil {
 		return err
@@ -40,7 +43,7 @@ func (f *flights) pass(at issue, in *Instr, reads, writes []span) error {
 	if c == nil || !c.Start {
 		return nil
 	}
-	x := flight{at: at, over: strings.Join(c.Over, " "), counted: c.Kind != Recv, sends: slices.Clone(reads), into: slices.Clone(writes)}
+	x := flight{at: at, over: strings.Join(c.Over, " "), counted: c.Kind != collective.Recv, sends: slices.Clone(reads), into: slices.Clone(writes)}
 	f.open = append(f.open, x)
 	if f.axes == nil {
 		f.axes, f.sent, f.got = map[string]int{}, map[string]*ranges.Map[int]{}, map[string]*ranges.Map[int]{}
@@ -56,7 +59,7 @@ func (f *flights) pass(at issue, in *Instr, reads, writes []span) error {
 }
 
 // clear reports an instruction that uses bytes of a flight.
-func (f *flights) clear(at issue, reads, writes []span) error {
+func (f *flights) clear(at rolled.Issue, reads, writes []span) error {
 	used := func(by map[string]*ranges.Map[int]) func(s span) bool {
 		return func(s span) bool { m := by[s.memory]; return m != nil && m.Any(s.lo, s.hi) }
 	}
@@ -92,7 +95,7 @@ func (f *flights) count(x flight, n int) {
 	add(f.got, x.into)
 }
 
-func (f *flights) land(at issue) error {
+func (f *flights) land(at rolled.Issue) error {
 	for n, x := range f.open {
 		if x.at == at {
 			if x.counted {

@@ -3,8 +3,30 @@ package program
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
+
+// KV is one named value.
+type KV struct {
+	Key   string `cbor:"1,keyasint,omitempty"`
+	Value string `cbor:"2,keyasint,omitempty"`
+}
+
+// Init says how a tensor starts: its kind with its numbers, as strconv writes
+// them. Values depend on the run's seed, the path and the global element index
+// alone.
+//
+//	zeros, ones
+//	constant  value
+//	normal    mean (0), std (1)
+//	uniform   low (-1), high (1)
+type Init struct {
+	Kind string `cbor:"1,keyasint,omitempty"`
+	Args []KV   `cbor:"2,keyasint,omitempty"`
+}
+
+func (x *Init) equal(y *Init) bool { return x.Kind == y.Kind && slices.Equal(x.Args, y.Args) }
 
 // Dist is how the values of a tensor are distributed at the start.
 type Dist uint8

@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Limits on what a plan may ask for: far above what plans need, and low enough
@@ -21,6 +22,24 @@ const (
 	// Align is the alignment of buffers in bytes: a cache line, and a vector
 	// register of the widest target.
 	Align = 64
+)
+
+// maxWalked bounds the instructions that are gone through where the instances of a
+// run, or the turns of a task, have to be looked at one by one.
+const maxWalked = 1 << 24
+
+// maxInstances bounds the instances of a stack.
+const maxInstances = 1 << 20
+
+// maxAhead bounds the turns by which an instruction is ahead of others or behind them.
+// They may be more than the stack has instances: then the instruction is issued for all
+// of them before, or behind, all others.
+const maxAhead = 1 << 10
+
+// Limits of what is issued for microbatches.
+const (
+	maxMicro = 1 << 20 // microbatches
+	maxTurns = 1 << 22 // turns of a program
 )
 
 // Limit is a kind of limits of a plan.
@@ -73,4 +92,41 @@ func unlessLimit(err error, format string, args ...any) error {
 		return err
 	}
 	return fmt.Errorf(format, args...)
+}
+
+// InvalidError says what in a plan contradicts the rest of it. Compilers do not
+// make such plans, unless a program is larger than plans can be.
+type InvalidError struct {
+	Msg   string
+	Limit *LimitError // that the plan exceeds, or nil
+}
+
+func (e *InvalidError) Error() string { return "invalid plan: " + e.Msg }
+
+// Unwrap gives the limit.
+func (e *InvalidError) Unwrap() error {
+	if e.Limit == nil {
+		return nil
+	}
+	return e.Limit
+}
+
+func invalid(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	e := &InvalidError{Msg: err.Error()}
+	errors.As(err, &e.Limit)
+	return e
+}
+
+// name checks that s can name something.
+func name(s string) error {
+	switch {
+	case s == "":
+		return fmt.Errorf("an empty name")
+	case len(s) > maxName:
+		return within(NameLimit, "a name of %d bytes", int64(len(s)), maxName)
+	case !utf8.ValidString(s):
+		return fmt.Errorf("a name that is not UTF-8")
+	}
+	return nil
 }

@@ -1,51 +1,112 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/progress"
+	"ptc/internal/rolled"
 )
 
-// signature is [Device.signature], made once for all ranks that run the instruction.
-func (r *rehearsal) signature(d *Device, in *Instr, k int) string {
-	text, known := r.words[word{in, k}]
-	if !known {
-		text = d.signature(in, k)
-		r.words[word{in, k}] = text
+// validateMeetings proves that the communications of every program meet: members
+// of a group issue the same ones in the same order, every message that is sent
+// is received, and no device waits for ever.
+//
+// Where one program runs on all devices and sends no message, there is nothing
+// to prove. Otherwise the programs are run, without their kernels: a device
+// stops where it waits for a collective until all members have issued it, at a
+// receive until there is a message, and at a send until there is room. A message whose
+// receive was started is taken where that is done, whatever room its sender has before.
+// One run proves it for all (package progress). Nor do devices differ that run the same
+// and stand alike to all others: one of them goes for all, see [quotient].
+// What is then left to wait for in a run is nothing, as a rule; else the run is gone
+// through instance by instance.
+func validateMeetings(p *Plan) error {
+	if len(p.Devices) == 0 {
+		return nil
 	}
-	return text
+	for i := range p.Devices[0].Progs {
+		if len(p.Devices) == 1 && !messages(&p.Devices[0].Progs[i]) {
+			continue
+		}
+		if err := rehearse(p, i, 0); err != nil {
+			return invalid("program %s: %v", p.Devices[0].Progs[i].Name, err)
+		}
+	}
+	return nil
 }
 
-// content is what a message holds.
-func content(c *Comm) string { return fmt.Sprintf("%d of %s", c.Outer*c.Inner, c.DType) }
+// messages says whether a program sends or receives any.
+func messages(prog *Program) bool {
+	for i := range prog.Instrs {
+		if c := prog.Instrs[i].Comm; c != nil && c.message() {
+			return true
+		}
+	}
+	return false
+}
 
-// groupOf identifies the group of a rank; the order of the axes does not matter.
-func (r *rehearsal) groupOf(rank int, c *Comm) progress.Group {
-	var axes strings.Builder
-	for _, a := range r.plan.Mesh {
-		for _, name := range c.Over {
-			if name == a.Name && a.Size > 1 {
-				axes.WriteString(name + ",")
+// Streams is into how few streams of messages from one device to another a transport may put those
+// of a valid plan that has no tags for them: message by message to stream number tag mod Streams. In each they
+// are received in the order in which they are sent, and no device waits for ever where
+// [InFlight] of a stream may be under way. 0: there is no such number.
+func (p *Plan) Streams() int {
+	classes := 1
+	for i := range p.Devices {
+		for j := range p.Devices[i].Progs {
+			for _, in := range p.Devices[i].Progs[j].Instrs {
+				if c := in.Comm; c != nil && c.message() {
+					classes = max(classes, c.Each, c.Tag+1-c.Each)
+				}
 			}
 		}
 	}
-	return progress.Group{First: r.plan.Member(rank, c.Over, 0), Over: axes.String()}
-}
-
-// members are the ranks of a group that are run.
-func (r *rehearsal) members(g progress.Group) (out []int) {
-	over := strings.FieldsFunc(g.Over, func(c rune) bool { return c == ',' })
-	for _, rank := range r.ranks {
-		if r.plan.Member(rank, over, 0) == g.First {
-			out = append(out, rank)
+	for _, n := range []int{1, classes} {
+		if inOrder(p, n) == nil {
+			return n
 		}
 	}
-	return out
+	return 0
+}
+
+// inOrder says why so many streams are not enough.
+func inOrder(p *Plan, streams int) error {
+	if len(p.Devices) == 0 {
+		return nil
+	}
+	for i := range p.Devices[0].Progs {
+		sends := false
+		for j := range p.Devices {
+			sends = sends || messages(&p.Devices[j].Progs[i])
+		}
+		if !sends {
+			continue
+		}
+		if err := rehearse(p, i, streams); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rehearse runs a program on all devices, see [newRehearsal].
+func rehearse(p *Plan, prog, streams int) error {
+	r, err := newRehearsal(p, prog, streams)
+	if err != nil {
+		return err
+	}
+	_, err = progress.System{Processes: r.ranks, Step: r.step, Room: InFlight, Posts: MaxOpen, Members: r.members}.Run()
+	var f *progress.Fault
+	if errors.As(err, &f) {
+		return explain(r, f)
+	}
+	return err
 }
 
 // explain says who waits for ever, or what does not meet.
-func (r *rehearsal) explain(f *progress.Fault) error {
+func explain(r *rehearsal, f *progress.Fault) error {
 	at := f.At[0]
 	switch x, _ := r.step(at.Process, at.Step); f.Kind {
 	case progress.Order:
@@ -63,46 +124,19 @@ func (r *rehearsal) explain(f *progress.Fault) error {
 	}
 	var waits []string
 	for _, at := range f.At {
-		own, turn, x, in := r.event(at.Process, at.Step)
-		if in.Comm.Kind == Done {
-			_, _, x, in = r.event(at.Process, own.at(turn, x.of))
+		own := r.parts[at.Process]
+		turn, x, in := own.event(at.Step)
+		if in.Comm.Kind == collective.Done {
+			_, x, in = own.event(own.at(turn, x.of))
 		}
-		by := issue{x.instr, x.instance, once}
-		if own.prog.PerMicro(x.instr) {
-			by.micro = own.turns[turn].Micro
+		by := rolled.Issue{Op: x.instr, Instance: x.instance, Micro: once}
+		if own.order.PerMicro(x.instr) {
+			by.Micro = own.order.Turns[turn].Micro
 		}
-		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, r.device[at.Process].signature(in, x.instance), by))
+		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, r.signature(in, x.instance), by))
 	}
 	if f.Ended >= 0 {
 		waits = append(waits, fmt.Sprintf("rank %d is at its end", f.Ended))
 	}
 	return fmt.Errorf("deadlock: %s", strings.Join(waits, ", "))
-}
-
-// signature is what members of a group must agree on, in words, for an instance.
-func (d *Device) signature(in *Instr, k int) string {
-	c := in.Comm
-	views := c.Views()
-	var b strings.Builder
-	b.WriteString(c.Kind)
-	if c.Reduce != "" {
-		fmt.Fprintf(&b, " (%s)", c.Reduce)
-	}
-	fmt.Fprintf(&b, " of %s[%d, %d]", c.DType, views[0].Outer, views[0].Inner)
-	for _, v := range views[1:] {
-		fmt.Fprintf(&b, ", [%d, %d]", v.Outer, v.Inner)
-	}
-	switch {
-	case c.Kind == AllToAll:
-		fmt.Fprintf(&b, " to [%d, %d]", c.DstOuter, c.DstInner)
-	case c.Kind == Permute:
-		fmt.Fprintf(&b, " from %v", c.From)
-	case c.Kind == Send || c.Kind == Recv:
-		fmt.Fprintf(&b, " with %d, tag %d", c.Peer, c.Tag)
-	}
-	if in.Scope != "" {
-		b.WriteString(" " + of(in.Scope, k))
-	}
-	fmt.Fprintf(&b, " over %s", strings.Join(c.Over, ", "))
-	return b.String()
 }

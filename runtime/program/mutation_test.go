@@ -4,6 +4,8 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"ptc/internal/collective"
 )
 
 // mutation changes one thing of a plan; false where there is nothing of its
@@ -30,12 +32,12 @@ func pick(r *rand.Rand, p *Plan, is func(in *Instr) bool) (instrs *[]Instr, i in
 }
 
 func each(*Instr) bool      { return true }
-func isComm(in *Instr) bool { return in.Comm != nil && in.Comm.Kind != Done }
+func isComm(in *Instr) bool { return in.Comm != nil && in.Comm.Kind != collective.Done }
 func isMessage(in *Instr) bool {
-	return in.Comm != nil && (in.Comm.Kind == Send || in.Comm.Kind == Recv)
+	return in.Comm != nil && (in.Comm.Kind == collective.Send || in.Comm.Kind == collective.Recv)
 }
 func isCollective(in *Instr) bool { return isComm(in) && !isMessage(in) }
-func isDone(in *Instr) bool       { return in.Comm != nil && in.Comm.Kind == Done }
+func isDone(in *Instr) bool       { return in.Comm != nil && in.Comm.Kind == collective.Done }
 
 // renumber has dones name the instructions that they named before instructions
 // were moved: from is the old number of each.
@@ -150,7 +152,7 @@ var mutations = []mutation{
 		return true
 	})},
 	{"send for receive", comm(isMessage, func(_ *rand.Rand, c *Comm, _ *Instr) bool {
-		c.Kind = map[string]string{Send: Recv, Recv: Send}[c.Kind]
+		c.Kind = map[string]string{collective.Send: collective.Recv, collective.Recv: collective.Send}[c.Kind]
 		return true
 	})},
 	{"start a receive, or not", comm(isMessage, func(_ *rand.Rand, c *Comm, _ *Instr) bool {
@@ -274,7 +276,7 @@ func runnable(p *Plan) bool {
 			if isMessage(&in) && (c.Peer >= p.Mesh[1].Size || d.At[0] == c.Peer) {
 				return false
 			}
-			if c.Kind == Done && (c.Of >= len(d.Progs[0].Instrs) || !isComm(&d.Progs[0].Instrs[c.Of]) || !d.Progs[0].Instrs[c.Of].Comm.Start) {
+			if c.Kind == collective.Done && (c.Of >= len(d.Progs[0].Instrs) || !isComm(&d.Progs[0].Instrs[c.Of]) || !d.Progs[0].Instrs[c.Of].Comm.Start) {
 				return false
 			}
 		}

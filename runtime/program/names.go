@@ -47,9 +47,9 @@ type Key struct {
 // maxDims bounds the axes of a tensor with names.
 const maxDims = 32
 
-func (p *Plan) validateNames() error {
-	for i := range p.Names {
-		n := &p.Names[i]
+func validateNames(names []Names) error {
+	for i := range names {
+		n := &names[i]
 		if n.Family == "" || n.Format == "" {
 			return fmt.Errorf("names %d are of no family or format", i)
 		}

@@ -2,40 +2,6 @@ package program
 
 import "fmt"
 
-// Product is a matrix product that is all that a kernel does, or one of several that are, so
-// that a library may compute it in the kernel's place:
-//
-//	Out[b, m, n] = Σ over k of Left[b, m, k] · Right[b, k, n], and Add[b, m, n] and Bias[n]
-//
-// Factors are of one dtype, f32, f16 or bf16, and are multiplied and summed in f32. What is added
-// is f32 as the result then is, so that nothing is rounded to fewer bits but the result.
-type Product struct {
-	Batch int64    `cbor:"1,keyasint,omitempty"`
-	M     int64    `cbor:"2,keyasint,omitempty"`
-	N     int64    `cbor:"3,keyasint,omitempty"`
-	K     int64    `cbor:"4,keyasint,omitempty"`
-	Left  Matrices `cbor:"5,keyasint,omitempty"`
-	Right Matrices `cbor:"6,keyasint,omitempty"`
-	Out   Matrices `cbor:"7,keyasint,omitempty"` // all elements of its argument, but for what pads its rows
-	// Add is what is added to the product, or nil. Its argument may be given the buffer of Out, as
-	// that of a sum over microbatches is, if it lies there as Out does.
-	Add *Matrices `cbor:"8,keyasint,omitempty"`
-	// Bias is a row that is added to every one, or nil.
-	Bias *Matrices `cbor:"9,keyasint,omitempty"`
-}
-
-// Matrices are where the matrices of a product lie in an argument of the kernel, one for each
-// number of the batch: row by row, the elements of a row next to each other. A matrix that is
-// transposed lies so column by column. Numbers are of elements.
-type Matrices struct {
-	Arg        int    `cbor:"1,keyasint,omitempty"`
-	DType      string `cbor:"2,keyasint,omitempty"`
-	Offset     int64  `cbor:"3,keyasint,omitempty"` // of the first element
-	Row        int64  `cbor:"4,keyasint,omitempty"` // from a row to the next
-	Batch      int64  `cbor:"5,keyasint,omitempty"` // from a matrix to the next; 0: there is one, for all of the batch
-	Transposed bool   `cbor:"6,keyasint,omitempty"`
-}
-
 // maxSide is how many rows or columns a matrix of a product may have, and how many a batch: what
 // libraries count by.
 const maxSide = 1<<31 - 1

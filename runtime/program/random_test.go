@@ -5,6 +5,8 @@ import (
 	"math/rand"
 	"slices"
 	"strings"
+
+	"ptc/internal/collective"
 )
 
 // Random plans of pipelines and groups, correct by construction: their programs
@@ -120,12 +122,12 @@ func (b *builder) event() {
 
 func (b *builder) collective(s int) {
 	over := [][]string{{"dp"}, {"tp"}, {"dp", "tp"}}[b.r.Intn(3)]
-	c := &Comm{Kind: AllReduce, Over: over, Reduce: "sum", DType: "f32", Outer: 1, Inner: 16}
+	c := &Comm{Kind: collective.AllReduce, Over: over, Reduce: "sum", DType: "f32", Outer: 1, Inner: 16}
 	in := Instr{Comm: c}
 	src, dst := b.free(s), b.free(s)
 	switch k := b.r.Intn(4); {
 	case k == 0 && src != dst && len(over) == 1 && over[0] == "dp":
-		c.Kind, c.Reduce, c.From = Permute, "", []int{1, 0}
+		c.Kind, c.Reduce, c.From = collective.Permute, "", []int{1, 0}
 	case k == 1:
 		other := b.free(s)
 		for other == src {
@@ -156,7 +158,7 @@ func (b *builder) done(s int) {
 		}
 		w.taken++
 	}
-	b.emit(s, Instr{Comm: &Comm{Kind: Done, Of: b.open[s][i].at}})
+	b.emit(s, Instr{Comm: &Comm{Kind: collective.Done, Of: b.open[s][i].at}})
 	b.open[s] = slices.Delete(b.open[s], i, i+1)
 }
 
@@ -181,19 +183,19 @@ func (w *wire) message(kind string, peer, buf int) Instr {
 }
 
 func (b *builder) send(w *wire) {
-	b.emit(w.from, w.message(Send, w.to, b.free(w.from)))
+	b.emit(w.from, w.message(collective.Send, w.to, b.free(w.from)))
 	w.sent++
 }
 
 // arrive receives the message that has been longest on its way.
 func (b *builder) arrive(w *wire) {
-	b.emit(w.to, w.message(Recv, w.from, b.free(w.to)))
+	b.emit(w.to, w.message(collective.Recv, w.from, b.free(w.to)))
 	w.begun, w.taken = w.begun+1, w.taken+1
 }
 
 // post begins to receive a message, which may not yet be sent.
 func (b *builder) post(w *wire) {
-	in := w.message(Recv, w.from, b.free(w.to))
+	in := w.message(collective.Recv, w.from, b.free(w.to))
 	in.Comm.Start = true
 	b.open[w.to] = append(b.open[w.to], flying{at: len(*b.instrs(w.to)), bufs: in.Bufs, stream: w})
 	b.emit(w.to, in)
@@ -220,7 +222,7 @@ func uses(d *Device, in *Instr, k []Kernel) (reads, writes []int64) {
 	}
 	for j, n := range in.Bufs {
 		to := &writes
-		if in.Comm.Kind == Send || in.Comm.Kind != Recv && j < len(in.Bufs)/2 {
+		if in.Comm.Kind == collective.Send || in.Comm.Kind != collective.Recv && j < len(in.Bufs)/2 {
 			to = &reads
 		}
 		add(to, n, d.Buffers[n].Bytes)
@@ -248,7 +250,7 @@ func oracleBytes(p *Plan) string {
 				clear(writes)
 			}
 			r, w := uses(d, in, p.Kernels)
-			if in.Comm != nil && in.Comm.Kind == Done {
+			if in.Comm != nil && in.Comm.Kind == collective.Done {
 				if _, ok := flights[in.Comm.Of]; !ok {
 					return fmt.Sprintf("done of nothing: device %d, instruction %d", di, i)
 				}
@@ -293,7 +295,7 @@ func oracleBytes(p *Plan) string {
 // all reach their end, no message is left, and members of each group issue the
 // same.
 func oracleHang(p *Plan, r *rand.Rand) string {
-	n := p.Ranks()
+	n := p.Mesh.Ranks()
 	progs, at := make([][]Instr, n), make([]int, n)
 	for i := range p.Devices {
 		for _, rank := range p.RanksOf(&p.Devices[i]) {
@@ -345,7 +347,7 @@ func oracleHang(p *Plan, r *rand.Rand) string {
 	step := func(rank int) bool {
 		i := at[rank]
 		c := progs[rank][i].Comm
-		if c == nil || c.Kind == ShardSlice {
+		if c == nil || c.Kind == collective.ShardSlice {
 			return true
 		}
 		peer := func() int {
@@ -358,17 +360,17 @@ func oracleHang(p *Plan, r *rand.Rand) string {
 		}
 		what := fmt.Sprint(c.Outer*c.Inner, c.DType)
 		switch c.Kind {
-		case Send:
+		case collective.Send:
 			k := fmt.Sprint(rank, peer(), c.Tag)
 			if len(mail[k])-taken[k] == InFlight {
 				return false
 			}
 			mail[k] = append(mail[k], what)
-		case Recv, Done:
+		case collective.Recv, collective.Done:
 			begin := i
-			if c.Kind == Done {
+			if c.Kind == collective.Done {
 				begin = c.Of
-				if c = progs[rank][begin].Comm; c.Kind != Recv {
+				if c = progs[rank][begin].Comm; c.Kind != collective.Recv {
 					return complete(rank, begin)
 				}
 				what = fmt.Sprint(c.Outer*c.Inner, c.DType)

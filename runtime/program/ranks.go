@@ -3,7 +3,7 @@ package program
 import "slices"
 
 // Copies is how many ranks run each of Devices.
-func (p *Plan) Copies() int { return p.Ranks() / max(p.Parts(p.By), 1) }
+func (p *Plan) Copies() int { return p.Mesh.Ranks() / max(p.Mesh.Parts(p.By), 1) }
 
 // RanksOf are the ranks that run d, in ascending order.
 func (p *Plan) RanksOf(d *Device) []int {
@@ -26,59 +26,63 @@ func (p *Plan) RanksOf(d *Device) []int {
 
 // HasRank says whether a rank runs d.
 func (p *Plan) HasRank(d *Device, rank int) bool {
-	at := p.Coordinates(rank)
+	at := p.Mesh.Coordinates(rank)
 	for j, name := range p.By {
-		if at[p.meshIndex(name)] != d.At[j] {
+		if at[p.Mesh.index(name)] != d.At[j] {
 			return false
 		}
 	}
 	return true
 }
 
-// meetsItself says whether some rank that runs d has coordinate peer in its group
-// over these mesh axes.
-func (p *Plan) meetsItself(d *Device, over []string, peer int) bool {
-	for _, name := range slices.Backward(over) {
-		size := p.Mesh[p.meshIndex(name)].Size
-		if j := slices.Index(p.By, name); j >= 0 && d.At[j] != peer%size {
-			return false
+// Declared is the mesh as the layout has it: axes that are parts of one are that.
+func (p *Plan) Declared() []MeshAxis {
+	var out []MeshAxis
+	last := ""
+	for _, a := range p.Mesh {
+		of := partOf(p.Refined, a.Name)
+		if n := len(out) - 1; of != "" && of == last {
+			out[n].Size *= a.Size
+			continue
 		}
-		peer /= size
+		last = of
+		if of != "" {
+			a.Name = of
+		}
+		out = append(out, a)
 	}
-	return true
+	return out
 }
 
-// validateClasses checks that there is a program for each combination of
-// coordinates on the axes By, and one alone.
-func (p *Plan) validateClasses() error {
-	last := -1
-	for _, name := range p.By {
-		i := p.meshIndex(name)
-		if i <= last {
-			return invalid("devices differ by mesh axis %q, which the mesh does not have or the list has out of order", name)
-		}
-		last = i
-	}
-	if want := p.Parts(p.By); len(p.Devices) != want {
-		return invalid("%d programs for %d places along %v", len(p.Devices), want, p.By)
-	}
-	seen := make([]bool, len(p.Devices))
-	for i := range p.Devices {
-		at, n := p.Devices[i].At, 0
-		if len(at) != len(p.By) {
-			return invalid("device %d has %d coordinates on %v", i, len(at), p.By)
-		}
-		for j, name := range p.By {
-			size := p.Mesh[p.meshIndex(name)].Size
-			if at[j] < 0 || at[j] >= size {
-				return invalid("device %d has coordinate %d of %d on %s", i, at[j], size, name)
+// DeclaredOver names mesh axes as the layout does, where all parts of one of its
+// axes follow one another; others keep their own names.
+func (p *Plan) DeclaredOver(over []string) []string {
+	var out []string
+	for i := 0; i < len(over); {
+		of, n := partOf(p.Refined, over[i]), 0
+		var parts []string
+		for _, a := range p.Mesh {
+			if of != "" && partOf(p.Refined, a.Name) == of {
+				parts = append(parts, a.Name)
 			}
-			n = n*size + at[j]
 		}
-		if seen[n] {
-			return invalid("device %d has the coordinates %v of another", i, at)
+		if n = len(parts); n > 0 && len(over)-i >= n && slices.Equal(over[i:i+n], parts) {
+			out = append(out, of)
+			i += n
+			continue
 		}
-		seen[n] = true
+		out = append(out, over[i])
+		i++
 	}
-	return nil
+	return out
+}
+
+// partOf is the axis of the layout that a mesh axis is a part of, if it is.
+func partOf(refined []KV, axis string) string {
+	for _, r := range refined {
+		if r.Key == axis {
+			return r.Value
+		}
+	}
+	return ""
 }

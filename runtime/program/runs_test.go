@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/internal/openpath"
 )
 
@@ -68,7 +69,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 		case k == 0:
 			b := pick()
 			in.NoWait, in.Bufs = false, []int{b, b}
-			in.Comm = &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 16, Bytes: 64}
+			in.Comm = &Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 16, Bytes: 64}
 			if *of < 0 {
 				in.Comm.Start, *of = true, len(prog.Instrs)
 			}
@@ -76,7 +77,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 			if start := prog.Instrs[*of].Ahead; in.Ahead > start {
 				in.Ahead = start
 			}
-			in.NoWait, in.Comm, *of = false, &Comm{Kind: Done, Of: *of}, -1
+			in.NoWait, in.Comm, *of = false, &Comm{Kind: collective.Done, Of: *of}, -1
 		case k == 2:
 			in.Kernel, in.Bufs = 1, []int{pick()}
 		default:
@@ -95,7 +96,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 			emit(stack, shift*(1+r.Intn(9)/8*3)+max(0, r.Intn(6)-4), &of)
 		}
 		if of >= 0 {
-			prog.Instrs = append(prog.Instrs, Instr{Ahead: min(prog.Instrs[of].Ahead, shift), Comm: &Comm{Kind: Done, Of: of}})
+			prog.Instrs = append(prog.Instrs, Instr{Ahead: min(prog.Instrs[of].Ahead, shift), Comm: &Comm{Kind: collective.Done, Of: of}})
 		}
 		if len(prog.Instrs) > from {
 			one := r.Intn(3) == 0
@@ -107,7 +108,7 @@ func repeated(r *rand.Rand, most int) *Plan {
 		}
 	}
 	if free >= 0 {
-		prog.Instrs = append(prog.Instrs, Instr{Comm: &Comm{Kind: Done, Of: free}})
+		prog.Instrs = append(prog.Instrs, Instr{Comm: &Comm{Kind: collective.Done, Of: free}})
 	}
 	d.Progs = []Program{prog}
 	p.Devices = []Device{d}
@@ -119,20 +120,20 @@ func repeated(r *rand.Rand, most int) *Plan {
 func TestFewTurnsStandForAll(t *testing.T) {
 	tried, short, bad, together := 0, 0, 0, 0
 	for seed := range int64(20000) {
-		p := repeated(rand.New(rand.NewSource(seed)), 14)
+		p := repeated(rand.New(rand.NewSource(seed)), 30)
 		d := &p.Devices[0]
 		prog := &d.Progs[0]
 		if !sound(p) {
 			continue
 		}
 		tried++
-		h := &hazards{plan: p, device: d, prog: prog}
+		h := hazardsOf(p, d, prog)
 		got := h.all()
 		q, err := p.Expanded()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := q.validateHazards(&q.Devices[0], &q.Devices[0].Progs[0])
+		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v\n%+v\n%+v\n%+v", seed, got, want, d.Stacks, d.Buffers, prog)
 		}
@@ -151,12 +152,27 @@ func TestFewTurnsStandForAll(t *testing.T) {
 	}
 }
 
+// hazardsOf are those of a program of p.
+func hazardsOf(p *Plan, d *Device, prog *Program) *hazards {
+	return &hazards{kernels: p.Kernels, device: d, order: d.Order(prog)}
+}
+
+// runOf is the run that instruction i is in, or nil.
+func (p *Program) runOf(i int) *Run {
+	for j := range p.Runs {
+		if p.Runs[j].From <= i && i < p.Runs[j].To {
+			return &p.Runs[j]
+		}
+	}
+	return nil
+}
+
 // sound says whether all but the hazards of the first program is valid.
 func sound(p *Plan) bool {
 	d := &p.Devices[0]
-	kind := ""
+	check := newProgramCheck(p, d)
 	for i := range d.Buffers {
-		if p.validateBuffer(d, &d.Buffers[i]) != nil {
+		if validateBuffer(p.Mesh, d, &d.Buffers[i]) != nil {
 			return false
 		}
 	}
@@ -164,8 +180,12 @@ func sound(p *Plan) bool {
 	if d.validateRuns(prog) != nil {
 		return false
 	}
+	o := d.Order(prog)
+	if o.validateAheads() != nil {
+		return false
+	}
 	for i := range prog.Instrs {
-		if p.validateInstr(d, prog, &prog.Instrs[i], prog.where(i), &kind) != nil {
+		if check.instr(o, &prog.Instrs[i], o.where(i)) != nil {
 			return false
 		}
 	}
@@ -190,7 +210,7 @@ func TestWorkDoesNotGrow(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		h := &hazards{plan: p, device: d, prog: &d.Progs[2]}
+		h := hazardsOf(p, d, &d.Progs[2])
 		if err := h.all(); err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +323,7 @@ func TestValidateRuns(t *testing.T) {
 		{"ahead outside", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Ahead = 1 }, "1 turns ahead"},
 		{"outside of its run", run(func(p *Program) { p.Runs = nil; p.Instrs[0].Ahead = 0 }), "of every instance of another stack"},
 		{"done of outside", run(func(p *Program) {
-			p.Instrs = append(p.Instrs, Instr{Comm: &Comm{Kind: Done, Of: 1}})
+			p.Instrs = append(p.Instrs, Instr{Comm: &Comm{Kind: collective.Done, Of: 1}})
 		}), "of other instances"},
 		{"done before it is started", run(func(p *Program) { p.Instrs[3].Ahead = 1 }), "not under way"},
 		{"started for all", run(func(p *Program) { p.Instrs[1].Ahead = 2 }), "under way, uses"},
@@ -392,7 +412,7 @@ func TestPaths(t *testing.T) {
 // TestMeetingsOfRuns: what a run has among devices meets what the other one has written
 // out, in the order of the run.
 func TestMeetingsOfRuns(t *testing.T) {
-	send, recv, sum := Comm{Kind: Send}, Comm{Kind: Recv}, Comm{Kind: AllReduce}
+	send, recv, sum := Comm{Kind: collective.Send}, Comm{Kind: collective.Recv}, Comm{Kind: collective.AllReduce}
 	for _, c := range []struct {
 		name   string
 		first  Comm
@@ -448,13 +468,13 @@ func TestMeetingsWrittenOut(t *testing.T) {
 			d := &p.Devices[i]
 			for j := range d.Progs[0].Instrs {
 				d.Progs[0].Instrs[j].Scope = ""
-				if r := d.Progs[0].RunOf(j); r != nil {
+				if r := d.Progs[0].runOf(j); r != nil {
 					d.Progs[0].Instrs[j].Scope = "blocks.{i}"
 				}
 			}
 			one := *p
 			one.By, one.Mesh, one.Devices = nil, []MeshAxis{{"tp", 2}}, []Device{*d}
-			fine = fine && sound(&one) && one.validateHazards(&one.Devices[0], &one.Devices[0].Progs[0]) == nil
+			fine = fine && sound(&one) && hazardsOf(&one, &one.Devices[0], &one.Devices[0].Progs[0]).all() == nil
 		}
 		if !fine {
 			continue
@@ -463,7 +483,7 @@ func TestMeetingsWrittenOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := p.validateMeetings(), q.validateMeetings()
+		got, want := validateMeetings(p), validateMeetings(q)
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v", seed, got, want)
 		}

@@ -3,6 +3,8 @@ package program
 import (
 	"crypto/sha256"
 	"encoding/hex"
+
+	"ptc/internal/collective"
 )
 
 // sample is a valid plan of two devices, which hold halves of w: it uses every
@@ -92,23 +94,23 @@ func sample() *Plan {
 					{Kernel: 1, Bufs: []int{1, 0}},
 				}},
 				{Name: "eval", Instrs: []Instr{
-					{Bufs: []int{2, 2}, Comm: &Comm{Kind: AllReduce, Over: []string{"dp", "tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Bytes: 48, Why: "a rule"}},
-					{Bufs: []int{0, 2}, Comm: &Comm{Kind: Permute, Over: []string{"tp"}, DType: "f32", Outer: 1, Inner: 12, From: []int{1, -1}, Bytes: 48}},
-					{Bufs: []int{6, 7}, Comm: &Comm{Kind: AllToAll, Over: []string{"tp"}, DType: "f64", Outer: 4, Inner: 5, DstOuter: 2, DstInner: 10, Bytes: 160}},
+					{Bufs: []int{2, 2}, Comm: &Comm{Kind: collective.AllReduce, Over: []string{"dp", "tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Bytes: 48, Why: "a rule"}},
+					{Bufs: []int{0, 2}, Comm: &Comm{Kind: collective.Permute, Over: []string{"tp"}, DType: "f32", Outer: 1, Inner: 12, From: []int{1, -1}, Bytes: 48}},
+					{Bufs: []int{6, 7}, Comm: &Comm{Kind: collective.AllToAll, Over: []string{"tp"}, DType: "f64", Outer: 4, Inner: 5, DstOuter: 2, DstInner: 10, Bytes: 160}},
 					{Kernel: 1, Bufs: []int{1, 0}},
-					{Bufs: []int{0, 1, 2, 9}, Comm: &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Rest: []View{{1, 12}}, Bytes: 96, Start: true}},
+					{Bufs: []int{0, 1, 2, 9}, Comm: &Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Rest: []View{{1, 12}}, Bytes: 96, Start: true}},
 					{Kernel: 0, Bufs: []int{0, 10}},
-					{Comm: &Comm{Kind: Done, Of: 4}},
-					{Bufs: []int{12, 14}, Comm: &Comm{Kind: Fetch, Bytes: 24, Start: true, Why: "offload"}},
+					{Comm: &Comm{Kind: collective.Done, Of: 4}},
+					{Bufs: []int{12, 14}, Comm: &Comm{Kind: collective.Fetch, Bytes: 24, Start: true, Why: "offload"}},
 					{Kernel: 0, Bufs: []int{0, 10}},
-					{Bufs: []int{10, 13}, Comm: &Comm{Kind: Store, Bytes: 48}},
-					{Comm: &Comm{Kind: Done, Of: 7}},
+					{Bufs: []int{10, 13}, Comm: &Comm{Kind: collective.Store, Bytes: 48}},
+					{Comm: &Comm{Kind: collective.Done, Of: 7}},
 				}},
 				{Name: "blocks", Instrs: []Instr{
 					{Kernel: 0, Bufs: []int{15, 16}, Scope: "blocks.{i+1}", Ahead: 1},
-					{Bufs: []int{16, 16}, Scope: "blocks.{i+1}", Comm: &Comm{Kind: AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Bytes: 48, Start: true}},
+					{Bufs: []int{16, 16}, Scope: "blocks.{i+1}", Comm: &Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Bytes: 48, Start: true}},
 					{Kernel: 0, Bufs: []int{15, 18}},
-					{Comm: &Comm{Kind: Done, Of: 1}},
+					{Comm: &Comm{Kind: collective.Done, Of: 1}},
 					{Kernel: 1, Bufs: []int{16, 15}},
 				}, Runs: []Run{{Stack: 1, To: 5, Down: true}}},
 				{Name: "one", Instrs: []Instr{{Kernel: 0, Bufs: []int{0, 10}}, {Kernel: 0, Bufs: []int{15, 18}}}, Runs: []Run{{Stack: 1, From: 1, To: 2}}},

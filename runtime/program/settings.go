@@ -1,10 +1,8 @@
 package program
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,16 +10,33 @@ import (
 	"ptc/internal/formula"
 )
 
+// Setting is an entry of the config that is a port of the plan: ports of RoleSetting are
+// computed of the values of all. Where Is is not empty, it is the formula by which the entry
+// is computed of others, and a run cannot set it.
+type Setting struct {
+	Name  string  `cbor:"1,keyasint,omitempty"`
+	Value float64 `cbor:"2,keyasint,omitempty"`
+	Whole bool    `cbor:"3,keyasint,omitempty"` // it has to be a whole number
+	Is    string  `cbor:"4,keyasint,omitempty"`
+}
+
+// Guard is a comparison of settings, such as `decay != 0`, and whether it holds in the
+// plan: which operations there are may depend on it.
+type Guard struct {
+	Text  string `cbor:"1,keyasint,omitempty"`
+	Holds bool   `cbor:"2,keyasint,omitempty"`
+}
+
 // maxSettings bounds settings and guards.
 const maxSettings = 4096
 
 // validateSettings checks the settings, and that the guards hold of them.
-func (p *Plan) validateSettings() error {
-	if len(p.Settings) > maxSettings || len(p.Guards) > maxSettings {
-		return fmt.Errorf("%d settings and %d guards", len(p.Settings), len(p.Guards))
+func validateSettings(settings []Setting, guards []Guard) error {
+	if len(settings) > maxSettings || len(guards) > maxSettings {
+		return fmt.Errorf("%d settings and %d guards", len(settings), len(guards))
 	}
-	have, seen := p.portValues(), map[string]bool{}
-	for i, s := range p.Settings {
+	have, seen := portValuesOf(settings), map[string]bool{}
+	for i, s := range settings {
 		if err := name(s.Name); err != nil {
 			return fmt.Errorf("setting %d: %w", i, err)
 		}
@@ -43,7 +58,7 @@ func (p *Plan) validateSettings() error {
 			return fmt.Errorf("the setting %s is %v, and %s is %v", s.Name, s.Value, s.Is, v)
 		}
 	}
-	for _, g := range p.Guards {
+	for _, g := range guards {
 		f, err := have.formula(g.Text)
 		if err != nil {
 			return err
@@ -70,9 +85,9 @@ func (s *Setting) check(v float64) error {
 // computed.
 type portValues map[string]float64
 
-func (p *Plan) portValues() portValues {
+func portValuesOf(settings []Setting) portValues {
 	out := portValues{}
-	for _, s := range p.Settings {
+	for _, s := range settings {
 		if s.Is == "" {
 			out[s.Name] = s.Value
 		}
@@ -115,23 +130,6 @@ func (n portValues) port(text, d string) (float64, error) {
 	return v, nil
 }
 
-// Setting is what a port of RoleSetting is fed: the formula, of the plan's settings, in the
-// dtype of its buffer.
-func (p *Plan) Setting(port *Port, d string) (float64, error) {
-	return p.portValues().port(port.Path, d)
-}
-
-// Ports are the names of the settings that a run may set, in the order of the config.
-func (p *Plan) Ports() []string {
-	var out []string
-	for _, s := range p.Settings {
-		if s.Is == "" {
-			out = append(out, s.Name)
-		}
-	}
-	return out
-}
-
 // GuardError is that a plan is not for these values.
 type GuardError struct {
 	Guard
@@ -145,98 +143,6 @@ func (e *GuardError) Error() string {
 		not = ""
 	}
 	return fmt.Sprintf("the plan is for values of which `%s` is %strue, which does not hold of %s", e.Text, not, strings.Join(e.Values, ", "))
-}
-
-// Set is the plan with other values of settings, in the config as well: all else of it is
-// shared. The error says what cannot be set, or of what values the plan is not.
-func (p *Plan) Set(values map[string]float64) (*Plan, error) {
-	if len(values) == 0 {
-		return p, nil
-	}
-	q := *p
-	q.Settings, q.Config = slices.Clone(p.Settings), slices.Clone(p.Config)
-	left := len(values)
-	for i := range q.Settings {
-		s := &q.Settings[i]
-		v, ok := values[s.Name]
-		if !ok || s.Is != "" {
-			continue
-		}
-		left--
-		if err := s.check(v); err != nil {
-			return nil, err
-		}
-		s.Value = v
-	}
-	if left > 0 {
-		return nil, p.noSettings(values)
-	}
-	have := q.portValues()
-	for i := range q.Settings {
-		if s := &q.Settings[i]; s.Is != "" {
-			f, err := have.formula(s.Is)
-			if err != nil {
-				return nil, err
-			}
-			if s.Value = f.Eval(have.of); s.check(s.Value) != nil {
-				return nil, s.check(s.Value)
-			}
-		}
-	}
-	for i, kv := range q.Config {
-		for _, s := range q.Settings {
-			if s.Name == kv.Key {
-				q.Config[i].Value = s.text()
-			}
-		}
-	}
-	if err := q.checkSettings(); err != nil {
-		return nil, err
-	}
-	return &q, nil
-}
-
-// checkSettings checks guards and what ports are fed.
-func (p *Plan) checkSettings() error {
-	err, have := p.validateSettings(), p.portValues()
-	var g *GuardError
-	if errors.As(err, &g) {
-		f, _ := have.formula(g.Text)
-		for _, n := range f.Names() {
-			g.Values = append(g.Values, n+"="+strconv.FormatFloat(have[n], 'g', -1, 64))
-		}
-	}
-	if err != nil {
-		return err
-	}
-	for i := range p.Devices {
-		d := &p.Devices[i]
-		for j := range d.Ports {
-			if x := &d.Ports[j]; x.Role == RoleSetting {
-				if _, err := have.port(x.Path, d.Buffers[x.Buffer].DType); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// noSettings says which names are no settings of the plan, and which there are.
-func (p *Plan) noSettings(values map[string]float64) error {
-	ports := p.Ports()
-	var none []string
-	for n := range values {
-		if !slices.Contains(ports, n) {
-			none = append(none, n)
-		}
-	}
-	slices.Sort(none)
-	have := "it has no ports: compile it with --port NAME"
-	if len(ports) > 0 {
-		have = "its ports are " + strings.Join(ports, ", ")
-	}
-	return fmt.Errorf("%s is no port of the plan; %s", strings.Join(none, ", "), have)
 }
 
 // text is a value as [Plan.Config] has it.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ptc/internal/collective"
 )
 
 // TestExpandedTurns: the turns of the sample's tasks one after the other, each with the
@@ -127,7 +129,7 @@ func tasked(r *rand.Rand, most int) *Plan {
 	from := 0
 	for from < len(prog.Instrs) {
 		to := from + 1 + r.Intn(len(prog.Instrs)-from)
-		if run := prog.RunOf(to - 1); run != nil {
+		if run := prog.runOf(to - 1); run != nil {
 			to = run.To
 		}
 		prog.Tasks = append(prog.Tasks, Task{Name: fmt.Sprint("t", from), From: from, To: to, Once: r.Intn(4) == 0})
@@ -135,7 +137,7 @@ func tasked(r *rand.Rand, most int) *Plan {
 	}
 	for j := range prog.Tasks {
 		t := &prog.Tasks[j]
-		if i := prog.head(t); r.Intn(9) > 0 {
+		if i := d.Order(prog).Head(j); r.Intn(9) > 0 {
 			prog.Instrs[i].NoWait = false
 		}
 		for m := range prog.Micro {
@@ -168,17 +170,17 @@ func TestOneTurnStandsForAll(t *testing.T) {
 		p := tasked(r, 6)
 		d := &p.Devices[0]
 		prog := &d.Progs[0]
-		if prog.validateTasks() != nil || prog.validateHeads() != nil || !sound(p) {
+		if prog.validateTasks() != nil || !sound(p) || d.Order(prog).validateHeads() != nil {
 			continue
 		}
 		tried++
-		h := &hazards{plan: p, device: d, prog: prog}
+		h := hazardsOf(p, d, prog)
 		got := h.all()
 		q, err := p.Expanded()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := q.validateHazards(&q.Devices[0], &q.Devices[0].Progs[0])
+		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if want == nil && got != nil && strings.Contains(got.Error(), "never done") {
 			continue // what is started in one turn and done in another one
 		}
@@ -226,12 +228,12 @@ func pipelined(stages, micro int) *Plan {
 		}
 		forward, backward := []Instr{{Bufs: []int{0, 4}}}, []Instr{{Bufs: []int{4, 2}}, {Kernel: 1, Bufs: []int{3, 2, 3}, First: &First{Without: []int{0}}}}
 		if s > 0 {
-			forward = append([]Instr{{Bufs: []int{0}, Comm: message(Recv, s-1, s)}}, forward...)
-			backward = append(backward, Instr{Bufs: []int{2}, Comm: message(Send, s-1, stages+s)})
+			forward = append([]Instr{{Bufs: []int{0}, Comm: message(collective.Recv, s-1, s)}}, forward...)
+			backward = append(backward, Instr{Bufs: []int{2}, Comm: message(collective.Send, s-1, stages+s)})
 		}
 		if s < stages-1 {
-			forward = append(forward, Instr{Bufs: []int{4}, Comm: message(Send, s+1, s+1)})
-			backward = append([]Instr{{Bufs: []int{1}, Comm: message(Recv, s+1, stages+s+1)}}, backward...)
+			forward = append(forward, Instr{Bufs: []int{4}, Comm: message(collective.Send, s+1, s+1)})
+			backward = append([]Instr{{Bufs: []int{1}, Comm: message(collective.Recv, s+1, stages+s+1)}}, backward...)
 		}
 		cut("forward", forward...)
 		cut("backward", backward...)
@@ -279,7 +281,7 @@ func TestTurnsMeet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := p.validateMeetings(), q.validateMeetings()
+		got, want := validateMeetings(p), validateMeetings(q)
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v", seed, got, want)
 		}
@@ -308,7 +310,7 @@ func turnsDoNotGrow(t *testing.T, made func(stages, micro int) *Plan) {
 	for _, micro := range []int{64, 256} {
 		p := made(4, micro)
 		sizes[micro] = len(encode(t, p)) - 4*2*micro*6
-		h := &hazards{plan: p, device: &p.Devices[1], prog: &p.Devices[1].Progs[0]}
+		h := hazardsOf(p, &p.Devices[1], &p.Devices[1].Progs[0])
 		if err := h.all(); err != nil {
 			t.Fatal(err)
 		}

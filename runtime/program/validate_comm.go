@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/internal/ranges"
 )
@@ -16,10 +17,17 @@ const maxTag = 1<<24 - 16
 // compared with one another.
 const maxTogether = 1<<16 - 1
 
-// validateComm checks one communication against the mesh and its buffers.
-func (p *Plan) validateComm(d *Device, in *Instr, at where) error {
+// commCheck checks communications of a device against the mesh and their buffers.
+type commCheck struct {
+	plan   *Plan
+	device *Device
+}
+
+// check checks one of them.
+func (x commCheck) check(in *Instr, at where) error {
+	d := x.device
 	c := in.Comm
-	if c.Kind == Done {
+	if c.Kind == collective.Done {
 		return validateDone(in)
 	}
 	switch {
@@ -37,7 +45,7 @@ func (p *Plan) validateComm(d *Device, in *Instr, at where) error {
 	if c.Moves() {
 		return d.validateTransfer(in)
 	}
-	parts, err := p.validateGroup(d, c, at.micros)
+	parts, err := x.group(c, at.micros)
 	if err != nil {
 		return err
 	}
@@ -57,20 +65,21 @@ func validateDone(in *Instr) error {
 	return nil
 }
 
-// validateGroup checks who takes part, for so many microbatches, and gives the size of
+// group checks who takes part, for so many microbatches, and gives the size of
 // the group.
-func (p *Plan) validateGroup(d *Device, c *Comm, micros int) (parts int, err error) {
-	p2p := c.Kind == Send || c.Kind == Recv
+func (x commCheck) group(c *Comm, micros int) (parts int, err error) {
+	p := x.plan
+	p2p := c.message()
 	for i, name := range c.Over {
-		if p.meshIndex(name) < 0 || slices.Contains(c.Over[:i], name) {
+		if p.Mesh.index(name) < 0 || slices.Contains(c.Over[:i], name) {
 			return 0, fmt.Errorf("%s over %q, which the mesh does not have or the list has twice", c.Kind, name)
 		}
 	}
-	parts = p.Parts(c.Over)
+	parts = p.Mesh.Parts(c.Over)
 	switch {
 	case len(c.Over) == 0 && !p2p:
 		return 0, fmt.Errorf("%s over no mesh axis", c.Kind)
-	case c.Kind == Send && c.Start:
+	case c.Kind == collective.Send && c.Start:
 		return 0, fmt.Errorf("%s that is started apart", c.Kind)
 	case !p2p && (c.Peer != 0 || c.Tag != 0 || c.Each != 0):
 		return 0, fmt.Errorf("%s with a peer or a tag", c.Kind)
@@ -82,39 +91,50 @@ func (p *Plan) validateGroup(d *Device, c *Comm, micros int) (parts int, err err
 		return 0, within(CountLimit, "%d messages in a step", int64(max(c.Tag, c.Each))+1, maxTag)
 	case c.Each > 0 && c.Tag+c.Each*(micros-1) >= maxTag:
 		return 0, within(CountLimit, "%d messages in a step", int64(c.Tag+c.Each*(micros-1))+1, maxTag)
-	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Ranks():
+	case c.Peer < 0 || len(c.Over) > 0 && c.Peer >= parts || c.Peer >= p.Mesh.Ranks():
 		return 0, fmt.Errorf("%s with %d, which is none of the devices", c.Kind, c.Peer)
 	}
-	if len(c.Over) == 0 && p.HasRank(d, c.Peer) || len(c.Over) > 0 && p.meetsItself(d, c.Over, c.Peer) {
+	if len(c.Over) == 0 && p.HasRank(x.device, c.Peer) || len(c.Over) > 0 && x.meetsItself(c.Over, c.Peer) {
 		return 0, fmt.Errorf("%s of a rank with itself", c.Kind)
 	}
 	return 1, nil
 }
 
+// meetsItself says whether some rank that runs the device has coordinate peer in its group
+// over these mesh axes.
+func (x commCheck) meetsItself(over []string, peer int) bool {
+	p, d := x.plan, x.device
+	for _, name := range slices.Backward(over) {
+		size := p.Mesh[p.Mesh.index(name)].Size
+		if j := slices.Index(p.By, name); j >= 0 && d.At[j] != peer%size {
+			return false
+		}
+		peer /= size
+	}
+	return true
+}
+
 // validateKind checks the fields that only some kinds have.
 func (c *Comm) validateKind(parts int) error {
-	reduces := c.Kind == AllReduce || c.Kind == ReduceScatter
-	switch c.Kind {
-	case AllReduce, ReduceScatter, AllGather, AllToAll, Permute, Send, Recv, ShardSlice:
-	default:
-		return fmt.Errorf("there is no communication %q", c.Kind)
-	}
+	spec := collective.Of(c.Kind)
 	switch {
+	case spec.Kind == "" || c.Kind == collective.Broadcast || c.Kind == collective.Barrier:
+		return fmt.Errorf("there is no communication %q", c.Kind)
 	case DTypeSize(c.DType) == 0:
 		return fmt.Errorf("%s of unknown dtype %q", c.Kind, c.DType)
 	case len(c.Rest) > maxTogether:
 		return within(CountLimit, "%d tensors that are exchanged together", int64(1+len(c.Rest)), 1+maxTogether)
-	case len(c.Rest) > 0 && !reduces && c.Kind != AllGather:
+	case len(c.Rest) > 0 && !spec.Several:
 		return fmt.Errorf("%s of several tensors", c.Kind)
-	case c.Start && c.Kind == ShardSlice:
+	case c.Start && c.Kind == collective.ShardSlice:
 		return fmt.Errorf("%s that is started apart", c.Kind)
-	case reduces && c.Reduce != "sum" && c.Reduce != "max", !reduces && c.Reduce != "":
+	case spec.Reduces && !collective.Reduction(c.Reduce).Known(), !spec.Reduces && c.Reduce != "":
 		return fmt.Errorf("%s by %q", c.Kind, c.Reduce)
-	case c.Reduce == "sum" && c.DType == dtype.Bool.String():
+	case c.Reduce == collective.Sum && c.DType == dtype.Bool.String():
 		return fmt.Errorf("%s of bool by sum", c.Kind)
-	case c.Kind != Permute && len(c.From) > 0:
+	case c.Kind != collective.Permute && len(c.From) > 0:
 		return fmt.Errorf("%s with sources", c.Kind)
-	case c.Kind != Permute:
+	case c.Kind != collective.Permute:
 		return nil
 	case len(c.From) != parts:
 		return fmt.Errorf("permute with %d sources for %d devices", len(c.From), parts)
@@ -143,7 +163,7 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 		}
 		total += v.Outer * v.Inner
 	}
-	if c.Kind == AllToAll {
+	if c.Kind == collective.AllToAll {
 		one := c.Outer * c.Inner
 		if c.DstOuter < 1 || c.DstInner < 1 || c.DstOuter > one || c.DstInner != one/c.DstOuter || one%c.DstOuter != 0 {
 			return fmt.Errorf("all_to_all of [%d, %d, %d] elements to [%d, %d, %d]", c.Outer, parts, c.Inner, c.DstOuter, parts, c.DstInner)
@@ -151,37 +171,20 @@ func (d *Device) validateView(in *Instr, parts int64) error {
 	} else if c.DstOuter != 0 || c.DstInner != 0 {
 		return fmt.Errorf("%s with a view of its destination", c.Kind)
 	}
+	source, destination := collective.Of(c.Kind).Slices(parts)
 	var want []int64
 	for _, v := range views {
-		want = append(want, v.Outer*v.Inner*factor(c.Kind, parts, true))
+		want = append(want, v.Outer*v.Inner*source)
 	}
 	for _, v := range views {
-		if c.Kind != Send && c.Kind != Recv {
-			want = append(want, v.Outer*v.Inner*factor(c.Kind, parts, false))
+		if !c.message() {
+			want = append(want, v.Outer*v.Inner*destination)
 		}
 	}
 	if len(in.Bufs) != len(want) {
 		return fmt.Errorf("%s has %d buffers instead of %d", c.Kind, len(in.Bufs), len(want))
 	}
 	return d.validatePlaces(in, want)
-}
-
-// factor is by how much the source, or the destination, is larger than a
-// device's slice.
-func factor(kind string, parts int64, source bool) int64 {
-	switch kind {
-	case AllToAll:
-		return parts
-	case ReduceScatter, ShardSlice:
-		if source {
-			return parts
-		}
-	case AllGather:
-		if !source {
-			return parts
-		}
-	}
-	return 1
 }
 
 // validatePlaces checks the buffers of a communication: their elements and memory.
@@ -199,10 +202,38 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 	return nil
 }
 
+// maxMoved bounds the buffers that one fetch or store copies, which are compared
+// with one another.
+const maxMoved = 1024
+
+// validateTransfer checks a fetch or a store: what it copies is of one type on
+// either side, and goes from or to another memory.
+func (d *Device) validateTransfer(in *Instr) error {
+	c := in.Comm
+	if len(c.Over) > 0 || c.Reduce != "" || c.DType != "" || c.Outer != 0 || c.Inner != 0 || c.DstOuter != 0 || c.DstInner != 0 ||
+		len(c.From) > 0 || c.Peer != 0 || c.Tag != 0 || c.Each != 0 || len(c.Rest) > 0 {
+		return fmt.Errorf("%s with more than what it copies", c.Kind)
+	}
+	n := len(in.Bufs) / 2
+	if n == 0 || len(in.Bufs)%2 != 0 || n > maxMoved {
+		return fmt.Errorf("%s of %d buffers", c.Kind, len(in.Bufs))
+	}
+	for i := range n {
+		src, dst := &d.Buffers[in.Bufs[i]], &d.Buffers[in.Bufs[n+i]]
+		if src.DType != dst.DType || Elems(src.Axes) != Elems(dst.Axes) {
+			return fmt.Errorf("%s of %d elements of %s to %d of %s", c.Kind, Elems(src.Axes), src.DType, Elems(dst.Axes), dst.DType)
+		}
+		if here, there := dst, src; c.Kind == collective.Store && (src.Memory != "" || dst.Memory == "") || c.Kind == collective.Fetch && (here.Memory != "" || there.Memory == "") {
+			return fmt.Errorf("%s from memory %q to %q", c.Kind, src.Memory, dst.Memory)
+		}
+	}
+	return nil
+}
+
 // apart checks that no buffer that a communication writes meets another of it, but
 // for a reduction in place. They are those of one instance.
 func (c *Comm) apart(sources, destinations []span) error {
-	if c.Kind == Send || c.Kind == Recv || c.Kind == Done {
+	if c.message() || c.Kind == collective.Done {
 		return nil
 	}
 	if c.Moves() {
@@ -225,35 +256,11 @@ func (c *Comm) apart(sources, destinations []span) error {
 		found = index.Meeting(all[i], found[:0])
 		for _, j := range found {
 			s := place[j]
-			inPlace := c.Kind == AllReduce && j == i-n && s == place[i]
+			inPlace := c.Kind == collective.AllReduce && j == i-n && s == place[i]
 			if j != i && !inPlace {
 				return fmt.Errorf("%s has its source and destination in the same bytes, from %d on", c.Kind, max(place[i].lo, s.lo))
 			}
 		}
 	}
 	return nil
-}
-
-// spans appends what an instruction reads and writes where it is issued; its buffers are
-// known to be valid.
-func (p *Plan) spans(d *Device, in *Instr, at issue, reads, writes []span) ([]span, []span) {
-	if in.Comm == nil {
-		for j, n := range in.Bufs {
-			a := p.Kernels[in.Kernel].Args[j]
-			if s := d.Buffers[n].span(at, a.Bytes); a.Write {
-				writes = append(writes, s)
-			} else {
-				reads = append(reads, s)
-			}
-		}
-		return reads, writes
-	}
-	sources, destinations := in.Ends()
-	for _, n := range sources {
-		reads = append(reads, d.Buffers[n].elements(at))
-	}
-	for _, n := range destinations {
-		writes = append(writes, d.Buffers[n].elements(at))
-	}
-	return reads, writes
 }

@@ -1,16 +1,10 @@
 package program
 
-import (
-	"fmt"
-	"slices"
-
-	"ptc/internal/dtype"
-	"ptc/internal/openpath"
-)
+import "fmt"
 
 // validateDevice checks one device; the kernels and the mesh are known to be
 // valid.
-func (p *Plan) validateDevice(d *Device) error {
+func validateDevice(p *Plan, d *Device) error {
 	for _, memory := range []string{"", Host, Disk} {
 		n := d.Size(memory)
 		if n < 0 {
@@ -26,29 +20,40 @@ func (p *Plan) validateDevice(d *Device) error {
 		}
 	}
 	for i := range d.Buffers {
-		if err := p.validateBuffer(d, &d.Buffers[i]); err != nil {
+		if err := validateBuffer(p.Mesh, d, &d.Buffers[i]); err != nil {
 			return fmt.Errorf("buffer %d: %w", i, err)
 		}
 	}
 	if err := d.validateTensors(); err != nil {
 		return err
 	}
-	kind := "" // of all the device's code
-	progs := map[string]*Program{}
+	check := newProgramCheck(p, d)
+	progs := map[string]*Order{}
 	for i := range d.Progs {
 		prog := &d.Progs[i]
 		if err := name(prog.Name); err != nil || progs[prog.Name] != nil {
 			return unlessLimit(err, "two programs, or one without a name: %q", prog.Name)
 		}
-		progs[prog.Name] = prog
-		if err := p.validateProgram(d, prog, &kind); err != nil {
+		o, err := check.program(prog)
+		if err != nil {
 			return fmt.Errorf("program %s, %w", prog.Name, err)
 		}
+		progs[prog.Name] = o
 	}
-	return p.validatePorts(d, progs)
+	return (&portCheck{d, progs, len(p.Mesh), d.tensorsByPath(), portValuesOf(p.Settings)}).all()
 }
 
-func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
+func (s *Stack) validate() error {
+	if err := name(s.Name); err != nil {
+		return unlessLimit(err, "a stack without a name")
+	}
+	if s.Count < 1 {
+		return fmt.Errorf("stack %s of %d instances", s.Name, s.Count)
+	}
+	return within(CountLimit, "%d instances of "+s.Name, int64(s.Count), maxInstances)
+}
+
+func validateBuffer(mesh Mesh, d *Device, b *Buffer) error {
 	elem, arena := int64(DTypeSize(b.DType)), d.Size(b.Memory)
 	switch {
 	case elem == 0:
@@ -91,25 +96,25 @@ func (p *Plan) validateBuffer(d *Device, b *Buffer) error {
 	if part*elem > b.Bytes {
 		return fmt.Errorf("%d bytes for %d elements of %s", b.Bytes, part, b.DType)
 	}
-	return p.validateSharding(b)
+	return validateSharding(mesh, b)
 }
 
 // validateSharding checks that each axis is cut into as many equal parts as its
 // mesh axes have places, and no mesh axis cuts twice.
-func (p *Plan) validateSharding(b *Buffer) error {
+func validateSharding(mesh Mesh, b *Buffer) error {
 	used := map[string]bool{}
 	for _, a := range b.Axes {
 		size := a.Size
 		for _, m := range a.Mesh {
-			i := slices.IndexFunc(p.Mesh, func(x MeshAxis) bool { return x.Name == m })
+			i := mesh.index(m)
 			if i < 0 || used[m] {
 				return fmt.Errorf("axis %s is cut over %q, which the mesh does not have or another axis uses", a.Name, m)
 			}
 			used[m] = true
-			if size > a.Global/p.Mesh[i].Size {
+			if size > a.Global/mesh[i].Size {
 				return fmt.Errorf("axis %s of size %d is a part of %d, and its mesh axes make more", a.Name, a.Size, a.Global)
 			}
-			size *= p.Mesh[i].Size
+			size *= mesh[i].Size
 		}
 		if size != a.Global {
 			return fmt.Errorf("axis %s of size %d is a part of %d, and its mesh axes make %d", a.Name, a.Size, a.Global, size)
@@ -118,240 +123,41 @@ func (p *Plan) validateSharding(b *Buffer) error {
 	return nil
 }
 
-// span is a range of the arena in a memory.
-type span struct {
-	memory string
-	lo, hi int64
-}
-
-func (s span) meets(t span) bool { return s.memory == t.memory && s.lo < t.hi && t.lo < s.hi }
-
-// within says whether all of s is in t.
-func (s span) within(t span) bool { return s.memory == t.memory && t.lo <= s.lo && s.hi <= t.hi }
-
-// span is the first n bytes of b as an instruction uses it.
-func (b *Buffer) span(by issue, n int64) span {
-	at := b.Place(by.instance, by.micro)
-	return span{b.Memory, at, at + n}
-}
-
-// elements are the bytes of the elements of b as an instruction uses it.
-func (b *Buffer) elements(by issue) span { return b.span(by, b.Size()) }
-
-// validateTensors checks names and initial values, and that what lives between
-// steps has a place that nothing else is in: a buffer that meets it is in that
-// place, as the tensor's new value is, or pieces of it.
-func (d *Device) validateTensors() error {
-	byPath := d.tensorsByPath()
-	all := paths[*Tensor]{meet: func(a, _ *Tensor, what string, i, _ int) error {
-		return fmt.Errorf("two tensors with the path %s", of(a.Path, i))
-	}}
-	var places []int // buffers of tensors
-	for i := range d.Tensors {
-		t := &d.Tensors[i]
-		if err := name(t.Path); err != nil {
-			return unlessLimit(err, "a tensor without a path: %q", t.Path)
-		}
-		if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
-			return fmt.Errorf("tensor %s is in buffer %d of %d", t.Path, t.Buffer, len(d.Buffers))
-		}
-		b := &d.Buffers[t.Buffer]
-		if b.Pad != 0 {
-			return fmt.Errorf("tensor %s has %d elements of padding behind each row", t.Path, b.Pad)
-		}
-		count := d.Count(b.Stack)
-		if err := openPath(t.Path, b.Stack > 0, count); err != nil {
-			return fmt.Errorf("tensor %w", err)
-		}
-		if instances, micros := b.Places(); instances != count || micros > 1 {
-			return fmt.Errorf("tensor %s of %d instances in %d places", t.Path, count, instances*micros)
-		}
-		if err := all.add("tensor", t.Path, count, t); err != nil {
+// validateFamily checks where the instances of a buffer are, and those of microbatches,
+// of which the first is known to be in the arena.
+func (d *Device) validateFamily(b *Buffer, arena int64) error {
+	if b.Stack < 0 || b.Stack > len(d.Stacks) {
+		return fmt.Errorf("it is of stack %d of %d", b.Stack, len(d.Stacks))
+	}
+	if b.Ring != 0 || b.Step != 0 {
+		if err := d.validateRing(b, arena); err != nil {
 			return err
 		}
-		if err := t.validateInit(b.DType); err != nil {
-			return fmt.Errorf("tensor %s: %v", t.Path, err)
-		}
-		if err := d.validateCopy(t, byPath); err != nil {
-			return err
-		}
-		places = append(places, t.Buffer)
 	}
-	if err := all.compare(); err != nil {
-		return err
-	}
-	return d.validatePersistent(places)
-}
-
-// tensorsByPath are the places of the first tensor of each path.
-func (d *Device) tensorsByPath() map[string]int {
-	paths := make(map[string]int, len(d.Tensors))
-	for i := range d.Tensors {
-		if _, ok := paths[d.Tensors[i].Path]; !ok {
-			paths[d.Tensors[i].Path] = i
-		}
-	}
-	return paths
-}
-
-// validateCopy checks that what t is a copy of is a tensor here of its global
-// shape.
-func (d *Device) validateCopy(t *Tensor, byPath map[string]int) error {
-	if t.Of == "" {
+	if b.MicroRing == 0 && b.MicroStep == 0 {
 		return nil
 	}
-	shape := func(t *Tensor) (out []Axis) {
-		if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
-			return nil
-		}
-		for _, a := range d.Buffers[t.Buffer].Axes {
-			out = append(out, Axis{Name: a.Name, Global: a.Global})
-		}
-		return out
-	}
-	i, ok := byPath[t.Of]
-	if !ok || &d.Tensors[i] == t || shape(&d.Tensors[i]) == nil && d.stackOf(&d.Tensors[i]) < 0 {
-		return fmt.Errorf("tensor %s is a copy of %s, which is not here", t.Path, t.Of)
-	}
-	of := &d.Tensors[i]
-	if !slices.EqualFunc(shape(t), shape(of), func(a, b Axis) bool { return a.Name == b.Name && a.Global == b.Global }) {
-		return fmt.Errorf("tensor %s has another shape than %s, of which it is a copy", t.Path, t.Of)
-	}
-	x, _ := openpath.Parse(t.Path)
-	y, _ := openpath.Parse(t.Of)
-	if d.stackOf(t) != d.stackOf(of) || x.Times != y.Times || x.Plus != y.Plus {
-		return fmt.Errorf("tensor %s is a copy of %s, of other instances", t.Path, t.Of)
+	_, hi := b.ends()
+	switch {
+	case b.MicroRing < 2 || b.MicroRing > maxMicro:
+		return fmt.Errorf("microbatches have %d places", b.MicroRing)
+	case b.MicroStep <= 0 || b.MicroStep%Align != 0 || b.MicroStep < b.Bytes:
+		return fmt.Errorf("%d bytes of each microbatch, %d apart", b.Bytes, b.MicroStep)
+	case b.MicroStep > (arena-hi)/int64(b.MicroRing-1):
+		return fmt.Errorf("%d places from %d on, %d bytes apart, are not in the arena of %d", b.MicroRing, b.Offset, b.MicroStep, arena)
 	}
 	return nil
 }
 
-// stackOf is the stack of whose every instance a tensor is, 0 if it is one; below 0
-// where its buffer is not here.
-func (d *Device) stackOf(t *Tensor) int {
-	if t.Buffer < 0 || t.Buffer >= len(d.Buffers) {
-		return -1
-	}
-	return d.Buffers[t.Buffer].Stack
-}
-
-func (t *Tensor) validateInit(name string) error {
-	v, err := t.Init.Values()
-	if err != nil {
-		return err
-	}
-	if d, _ := dtype.Parse(name); !d.IsFloat() && (v.Dist != Constant || !d.Holds(v.Value)) {
-		return fmt.Errorf("elements of %s cannot start as %s", name, t.Init.Kind)
+// validateRing checks where the instances of a buffer are for microbatch 0.
+func (d *Device) validateRing(b *Buffer, arena int64) error {
+	switch {
+	case b.Stack == 0 || b.Ring < 2 || b.Ring > d.Count(b.Stack):
+		return fmt.Errorf("%d instances have %d places", d.Count(b.Stack), b.Ring)
+	case b.Step == 0 || b.Step%Align != 0 || -b.Bytes < b.Step && b.Step < b.Bytes:
+		return fmt.Errorf("%d bytes of each instance, %d apart", b.Bytes, b.Step)
+	case b.Step > (arena-b.Offset-b.Bytes)/int64(b.Ring-1) || b.Step < -(b.Offset/int64(b.Ring-1)):
+		return fmt.Errorf("%d places from %d on, %d bytes apart, are not in the arena of %d", b.Ring, b.Offset, b.Step, arena)
 	}
 	return nil
-}
-
-// validateProgram checks the instructions.
-func (p *Plan) validateProgram(d *Device, prog *Program, kind *string) error {
-	if err := prog.validateTasks(); err != nil {
-		return err
-	}
-	if err := d.validateRuns(prog); err != nil {
-		return err
-	}
-	if err := prog.validateHeads(); err != nil {
-		return err
-	}
-	for i := range prog.Instrs {
-		in := &prog.Instrs[i]
-		if err := p.validateInstr(d, prog, in, prog.where(i), kind); err != nil {
-			return fmt.Errorf("instruction %d: %w", i, err)
-		}
-		if in.With && !prog.joins(i) {
-			return fmt.Errorf("instruction %d is launched with the one before it, which is not a call of the same kernel for which it does not wait, outside of runs", i)
-		}
-	}
-	return p.validateHazards(d, prog)
-}
-
-// where is what an instruction is issued for: every instance of a stack, 0 of none, and
-// every one of so many microbatches, 0 if it is issued once.
-type where struct{ stack, micros int }
-
-func (p *Program) where(i int) where {
-	var w where
-	if r := p.RunOf(i); r != nil {
-		w.stack = r.Stack
-	}
-	if p.PerMicro(i) {
-		w.micros = p.Micro
-	}
-	return w
-}
-
-// validateInstr checks one instruction, for whichever instance and microbatch.
-func (p *Plan) validateInstr(d *Device, prog *Program, in *Instr, at where, kind *string) error {
-	if err := in.names(); err != nil {
-		return err
-	}
-	for _, n := range in.Bufs {
-		if n < 0 || n >= len(d.Buffers) {
-			return fmt.Errorf("it uses buffer %d of %d", n, len(d.Buffers))
-		}
-		if s := d.Buffers[n].Stack; s != 0 && s != at.stack {
-			return fmt.Errorf("it uses buffer %d of every instance of another stack", n)
-		}
-		if at.micros == 0 && d.Buffers[n].MicroRing > 0 {
-			return fmt.Errorf("it uses buffer %d, which every microbatch has", n)
-		}
-	}
-	if err := in.validateFirst(at); err != nil {
-		return err
-	}
-	if in.Comm != nil {
-		for _, n := range in.Bufs {
-			if d.Buffers[n].Pad != 0 {
-				return fmt.Errorf("%s of buffer %d, whose rows have padding", in.Comm.Kind, n)
-			}
-		}
-		if err := p.validateComm(d, in, at); err != nil {
-			return err
-		}
-		return d.validateOf(prog, in, at.stack)
-	}
-	if in.First != nil {
-		if err := p.validateCall(d, in.In(true), kind); err != nil {
-			return fmt.Errorf("in the first turn, %w", err)
-		}
-	}
-	return p.validateCall(d, in, kind)
-}
-
-// validateCall checks the call of a kernel.
-func (p *Plan) validateCall(d *Device, in *Instr, kind *string) error {
-	if in.Kernel < 0 || in.Kernel >= len(p.Kernels) {
-		return fmt.Errorf("it calls kernel %d of %d", in.Kernel, len(p.Kernels))
-	}
-	k := &p.Kernels[in.Kernel]
-	if got := p.Code[k.Code].Kind; *kind == "" {
-		*kind = got
-	} else if got != *kind {
-		return fmt.Errorf("it calls code of kind %s beside %s", got, *kind)
-	}
-	if len(in.Bufs) != len(k.Args) {
-		return fmt.Errorf("it gives kernel %s %d buffers of %d", k.Name, len(in.Bufs), len(k.Args))
-	}
-	for j, n := range in.Bufs {
-		b, a := &d.Buffers[n], k.Args[j]
-		if a.Bytes > b.Bytes {
-			return fmt.Errorf("it gives kernel %s a buffer of %d bytes, of which it uses %d", k.Name, b.Bytes, a.Bytes)
-		}
-		if b.Memory != "" {
-			return fmt.Errorf("it gives kernel %s a buffer in %s memory", k.Name, b.Memory)
-		}
-	}
-	return nil
-}
-
-func meetsAny(s span, all []span) bool {
-	for _, t := range all {
-		if s.meets(t) {
-			return true
-		}
-	}
-	return false
 }

@@ -9,10 +9,17 @@ import (
 	"ptc/internal/dtype"
 )
 
-// validatePorts checks what programs are fed and what is read of them.
-func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
-	byPath := d.tensorsByPath()
-	have, settings := p.portValues(), map[string]bool{}
+// portCheck checks what the programs of a device are fed and what is read of them.
+type portCheck struct {
+	device  *Device
+	progs   map[string]*Order // by name
+	axes    int               // of the mesh
+	tensors map[string]int    // by path
+	have    portValues
+}
+
+func (c *portCheck) all() error {
+	d, settings := c.device, map[string]bool{}
 	all := paths[*Port]{meet: func(a, _ *Port, _ string, i, _ int) error {
 		return fmt.Errorf("program %s has the port %s %q twice", a.Program, a.Role, of(a.Path, i))
 	}}
@@ -22,19 +29,19 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 		if x.Role == RoleStep || x.Role == RoleSeed || x.Role == RoleLoss || x.Role == RoleCoord || x.Role == RoleSetting {
 			path = ""
 		}
-		prog := progs[x.Program]
+		order := c.progs[x.Program]
 		switch {
-		case prog == nil:
+		case order == nil:
 			return fmt.Errorf("port %d is of the program %q, which there is not", i, x.Program)
 		case x.Buffer < 0 || x.Buffer >= len(d.Buffers):
 			return fmt.Errorf("port %d is buffer %d of %d", i, x.Buffer, len(d.Buffers))
-		case x.After < 0 || x.After > len(prog.Instrs) || x.After > 0 && x.Role != RoleGrad:
-			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, len(prog.Instrs))
+		case x.After < 0 || x.After > order.Ops || x.After > 0 && x.Role != RoleGrad:
+			return fmt.Errorf("port %s %q after %d of %d instructions", x.Role, x.Path, x.After, order.Ops)
 		}
 		b := &d.Buffers[x.Buffer]
-		err := d.validateInstances(x, prog, b, path)
+		err := c.instances(x, b, path)
 		if err == nil {
-			err = p.validatePort(d, x, b, byPath, have)
+			err = c.port(x, b)
 		}
 		if err != nil {
 			return fmt.Errorf("port %s %q of program %s: %w", x.Role, x.Path, x.Program, err)
@@ -54,13 +61,14 @@ func (p *Plan) validatePorts(d *Device, progs map[string]*Program) error {
 	return all.compare()
 }
 
-// validateInstances checks that a port is of a stack, or of microbatches, in its path, its
+// instances checks that a port is of a stack, or of microbatches, in its path, its
 // places, its number and the instruction that it is read behind.
-func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path string) error {
-	if b.MicroRing > 0 && (x.Role != RoleIndex || b.Stack > 0 || b.MicroRing != prog.Micro) {
-		return fmt.Errorf("%d microbatches have %d places, of stack %d", prog.Micro, b.MicroRing, b.Stack)
+func (c *portCheck) instances(x *Port, b *Buffer, path string) error {
+	o := c.progs[x.Program]
+	if b.MicroRing > 0 && (x.Role != RoleIndex || b.Stack > 0 || b.MicroRing != o.Micro) {
+		return fmt.Errorf("%d microbatches have %d places, of stack %d", o.Micro, b.MicroRing, b.Stack)
 	}
-	count := d.family(x.Buffer)
+	count := c.device.family(x.Buffer)
 	if err := openPath(path, b.Stack > 0 || b.MicroRing > 0, count); err != nil {
 		return err
 	}
@@ -74,14 +82,16 @@ func (d *Device) validateInstances(x *Port, prog *Program, b *Buffer, path strin
 		return fmt.Errorf("numbers from %d on are too large", x.Number)
 	}
 	if x.After > 0 {
-		if r := prog.RunOf(x.After - 1); r != nil && r.Stack != b.Stack {
+		if s := o.stack(x.After - 1); s > 0 && s != b.Stack {
 			return fmt.Errorf("every instance has one, and instruction %d is of others", x.After-1)
 		}
 	}
 	return nil
 }
 
-func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int, have portValues) error {
+// port checks the type of one.
+func (c *portCheck) port(x *Port, b *Buffer) error {
+	d := c.device
 	if b.Memory != "" {
 		return fmt.Errorf("it is in %s memory", b.Memory)
 	}
@@ -102,11 +112,11 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int
 		if err := scalar(dtype.F32, dtype.F64, dtype.I32); err != nil {
 			return err
 		}
-		_, err := have.port(x.Path, b.DType)
+		_, err := c.have.port(x.Path, b.DType)
 		return err
 	case RoleCoord:
-		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != len(p.Mesh) || b.Axes[0].Global != len(p.Mesh) {
-			return fmt.Errorf("not an i32 for each of %d mesh axes", len(p.Mesh))
+		if b.DType != dtype.I32.String() || len(b.Axes) != 1 || b.Axes[0].Size != c.axes || b.Axes[0].Global != c.axes {
+			return fmt.Errorf("not an i32 for each of %d mesh axes", c.axes)
 		}
 		return nil
 	case RoleLoss:
@@ -122,7 +132,7 @@ func (p *Plan) validatePort(d *Device, x *Port, b *Buffer, byPath map[string]int
 		}
 		return name(x.Path)
 	case RoleGrad:
-		i, ok := byPath[x.Path]
+		i, ok := c.tensors[x.Path]
 		if !ok || d.stackOf(&d.Tensors[i]) != b.Stack {
 			return fmt.Errorf("there is no such parameter")
 		}

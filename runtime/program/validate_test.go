@@ -267,12 +267,12 @@ func TestBox(t *testing.T) {
 	p := &Plan{Mesh: []MeshAxis{{"dp", 2}, {"tp", 3}}}
 	axes := []Axis{{"a", 2, 12, []string{"tp", "dp"}}, {"b", 5, 5, nil}, {"c", 4, 4, nil}}
 	for rank, lo := range []int{0, 4, 8, 2, 6, 10} { // tp is major: part = tp·2 + dp
-		gotLo, gotHi := p.Box(rank, axes)
+		gotLo, gotHi := p.Mesh.Box(rank, axes)
 		if !reflect.DeepEqual(gotLo, []int{lo, 0, 0}) || !reflect.DeepEqual(gotHi, []int{lo + 2, 5, 4}) {
 			t.Errorf("rank %d: [%v, %v), want lo %d", rank, gotLo, gotHi, lo)
 		}
 	}
-	if p.Ranks() != 6 || (&Plan{}).Ranks() != 1 || Elems(axes) != 40 || Elems(nil) != 1 {
+	if p.Mesh.Ranks() != 6 || (Mesh{}).Ranks() != 1 || Elems(axes) != 40 || Elems(nil) != 1 {
 		t.Error("numbers of ranks or elements")
 	}
 }

@@ -82,8 +82,8 @@ func (d *Document) Measure(plan *program.Plan, p *profile.Report) error {
 	}
 	for i := range p.Ranks {
 		r := &p.Ranks[i]
-		if r.Rank >= plan.Ranks() {
-			return fmt.Errorf("the profile is of another plan: it has rank %d, and the plan has %d devices", r.Rank, plan.Ranks())
+		if r.Rank >= plan.Mesh.Ranks() {
+			return fmt.Errorf("the profile is of another plan: it has rank %d, and the plan has %d devices", r.Rank, plan.Mesh.Ranks())
 		}
 		m.Ranks = append(m.Ranks, MeasuredRank{r.Rank, r.On, r.StepMs, r.KernelMs, r.CommMs, r.WaitMs, r.GapMs})
 		for j := range r.Kernels {

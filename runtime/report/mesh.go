@@ -87,17 +87,6 @@ func stepOf(d *program.Device) *program.Program {
 	return nil
 }
 
-// issued is how many instructions a program has when it is written out.
-func issued(d *program.Device, p *program.Program) int {
-	n := 0
-	if p != nil {
-		for i := range p.Instrs {
-			n += d.Times(p, i)
-		}
-	}
-	return n
-}
-
 // shardings are those of every tensor, in the order of the devices and their lists; a
 // tensor that several devices have is there once.
 func shardings(p *program.Plan) []Sharding {
@@ -119,4 +108,12 @@ func shardings(p *program.Plan) []Sharding {
 		}
 	}
 	return out
+}
+
+// issued is how many instructions a program has when it is written out.
+func issued(d *program.Device, p *program.Program) int {
+	if p == nil {
+		return 0
+	}
+	return d.Order(p).Issued()
 }

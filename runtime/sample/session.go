@@ -107,7 +107,7 @@ func Samples(plan *program.Plan) bool {
 
 // Open captures a plan that samples and gives it its parameters. It has to be closed.
 func Open(plan *program.Plan, o Options) (s *Session, err error) {
-	if !Samples(plan) || plan.Ranks() != 1 {
+	if !Samples(plan) || plan.Mesh.Ranks() != 1 {
 		return nil, &Error{Msg: "the plan does not sample: it has no program sample for one device"}
 	}
 	m, err := exec.Open(plan, exec.Options{Threads: o.Threads, Cache: o.Cache, Warn: o.Warn, OnFault: o.OnFault})
@@ -221,7 +221,7 @@ func (s *Session) load(plan *program.Plan, path string) error {
 		have[t.Name] = t
 	}
 	for _, t := range s.m.Tensors() {
-		if strings.Contains(t.Path, "/") || have[t.Path].Name == "" && plan.IsAdapter(t.Path) {
+		if strings.Contains(t.Path, "/") || have[t.Path].Name == "" && plan.Adapters.Has(t.Path) {
 			continue
 		}
 		if err := s.loadOne(f, t, have[t.Path]); err != nil {

@@ -183,7 +183,7 @@ func (s *simulation) messages(i int) [][]message {
 	for n, t := range prog.Tasks {
 		for j := t.From; j < t.To; j++ {
 			if c := prog.Instrs[j].Comm; c != nil && (c.Kind == collective.Send || c.Kind == collective.Recv) {
-				out[n] = append(out[n], message{c.Kind == collective.Send, s.class(s.plan.PeerOf(rank, c)), c.Tag, c.Each})
+				out[n] = append(out[n], message{c.Kind == collective.Send, s.class(s.plan.Mesh.PeerOf(rank, c)), c.Tag, c.Each})
 			}
 		}
 	}

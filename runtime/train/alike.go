@@ -137,16 +137,12 @@ func sameOptions(p *processes, o *Options, plan *program.Plan) error {
 		}
 		facts = append(facts, fact{name, rule.value(o, plan)})
 	}
-	differ, err := p.compare(facts, "options")
-	if err != nil {
+	differ := func(what string) *Error {
+		return errorf(ExitUsage, "the processes were started with different options: %s", what).
+			hint("start every process alike; %s alone may differ", mayDiffer())
+	}
+	if err := p.same(facts, "options", differ); err != nil || o.Init == "" {
 		return err
-	}
-	if differ != "" {
-		return p.everywhere(errorf(ExitUsage, "the processes were started with different options: %s", differ).
-			hint("start every process alike; %s alone may differ", mayDiffer()))
-	}
-	if o.Init == "" {
-		return nil
 	}
 	path, err := checkpoint.Witness(o.Init)
 	sum := ""
@@ -156,12 +152,10 @@ func sameOptions(p *processes, o *Options, plan *program.Plan) error {
 	if err = p.agree(err); err != nil {
 		return err
 	}
-	differ, err = p.compare([]fact{{"the content of the --init file", sum}}, "initial parameters")
-	if err != nil || differ == "" {
-		return err
-	}
-	return p.everywhere(errorf(ExitFile, "the processes would begin with different parameters: %s", differ).
-		hint("give every process the same file"))
+	return p.same([]fact{{"the content of the --init file", sum}}, "initial parameters", func(what string) *Error {
+		return errorf(ExitFile, "the processes would begin with different parameters: %s", what).
+			hint("give every process the same file")
+	})
 }
 
 // contentOf is the digest of a file.
@@ -196,32 +190,29 @@ func sameStart(s *session) error {
 		}
 		ck = sum
 	}
-	differ, err := p.compare([]fact{
+	err := p.same([]fact{
 		{"the checkpoint", ck},
 		{"the first step", fmt.Sprint(s.first)},
 		{"the last step", fmt.Sprint(s.last)},
 		{"the seed", fmt.Sprint(s.seed)},
 		{"the content of the data", given(s.feed.fingerprint()) + " " + s.feed.fingerprint()},
-	}, "the start")
+	}, "the start", func(what string) *Error {
+		return errorf(ExitFile, "the processes would train differently: %s", what).
+			hint("give every process the same folder of checkpoints, the same data and the same seed")
+	})
 	if err != nil {
 		return err
 	}
-	if differ == "" {
-		return sameCode(p, codeOn(s.dev.m.On()))
-	}
-	return p.everywhere(errorf(ExitFile, "the processes would train differently: %s", differ).
-		hint("give every process the same folder of checkpoints, the same data and the same seed"))
+	return sameCode(p, codeOn(s.dev.m.On()))
 }
 
 // sameCode compares what code of the plan every process runs: what is on several devices would not stay the
 // same under different code.
 func sameCode(p *processes, code string) error {
-	differ, err := p.compare([]fact{{"the code", code}}, "their code")
-	if err != nil || differ == "" {
-		return err
-	}
-	return p.everywhere(errorf(ExitFile, "the processes would run different code of the plan: %s", differ).
-		hint("give every process a GPU of the same kind"))
+	return p.same([]fact{{"the code", code}}, "their code", func(what string) *Error {
+		return errorf(ExitFile, "the processes would run different code of the plan: %s", what).
+			hint("give every process a GPU of the same kind")
+	})
 }
 
 // codeOn is what code of the plan devices run; of one process they run the same.
@@ -240,6 +231,15 @@ const (
 	factBytes  = 64
 	digestSize = 16
 )
+
+// same fails everywhere if facts are not equal on all processes, by the error of those that differ.
+func (p *processes) same(facts []fact, what string, differ func(what string) *Error) error {
+	text, err := p.compare(facts, what)
+	if err != nil || text == "" {
+		return err
+	}
+	return p.everywhere(differ(text))
+}
 
 // compare says which facts are not equal on all processes, and what they are on
 // which ranks; "" if all are equal.

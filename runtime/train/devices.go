@@ -223,14 +223,6 @@ func boxOf(lo, hi []int) safetensors.Slice {
 	return s
 }
 
-func product(shape []int64) int64 {
-	n := int64(1)
-	for _, x := range shape {
-		n *= x
-	}
-	return n
-}
-
 // read gives a whole tensor, as the type that t has. Every process reads the
 // same ones in the same order, and the root gets them.
 func (d *devices) read(t checkpoint.Tensor, dst []byte) error {
@@ -274,7 +266,7 @@ func (d *devices) load(t checkpoint.Tensor, from dtype.DType, read func(box safe
 	if d.m.Shared() {
 		for _, b := range d.m.Boxes(t.Name) {
 			box := boxOf(b.Lo, b.Hi)
-			dst := grow(&d.buf, product(box.Extent)*int64(t.DType.Size()))
+			dst := grow(&d.buf, box.Elems()*int64(t.DType.Size()))
 			if err := d.loadBox(box, dst, t.DType, from, read); err != nil {
 				return err
 			}

@@ -93,7 +93,7 @@ func dataBoxes(plan *program.Plan, fields []data.Field, rank int) []data.View {
 			if p.Role != program.RoleData {
 				continue
 			}
-			lo, hi := plan.Box(rank, d.Buffers[p.Buffer].Axes)
+			lo, hi := plan.Mesh.Box(rank, d.Buffers[p.Buffer].Axes)
 			b := &boxes[slices.IndexFunc(fields, func(f data.Field) bool { return f.Name == p.Path })]
 			if b.Hi != nil && !(slices.Equal(b.Lo, lo) && slices.Equal(b.Hi, hi)) {
 				return nil

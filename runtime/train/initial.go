@@ -50,7 +50,7 @@ func loadParams(j *job, dev *devices, f checkpoint.Values) error {
 func common(j *job, want, have []checkpoint.Tensor) (both, of []checkpoint.Tensor, err error) {
 	var missing, extra []string
 	both = slices.DeleteFunc(slices.Clone(want), func(t checkpoint.Tensor) bool {
-		part := j.plan.IsAdapter(t.Name)
+		part := j.plan.Adapters.Has(t.Name)
 		lacks := !contains(have, t.Name) && (j.o.InitPartial || part)
 		if lacks && !part {
 			missing = append(missing, t.Name)

@@ -59,7 +59,7 @@ func (l *loop) tellStart() {
 		Name: l.plan.Name, Layout: l.plan.Layout, Target: l.plan.Target,
 		Data: l.feed.describe(), Resumed: l.resumed(), Changed: l.changed.what, GoesOn: l.changed.goesOn,
 		First: l.first, Last: l.last, Seed: l.seed,
-		Devices: l.plan.Ranks(), On: onText(l.dev.m.On()), Params: count(params(l.tensors)),
+		Devices: l.plan.Mesh.Ranks(), On: onText(l.dev.m.On()), Params: count(params(l.tensors)),
 		TokensPerStep: l.plan.Stats.TokensPerStep, FlopsPerStep: l.plan.Stats.FlopsPerStep,
 		Settings: settingsOf(l.plan), Metrics: metricNames(l.plan),
 	})

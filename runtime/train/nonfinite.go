@@ -1,6 +1,8 @@
 package train
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -89,7 +91,7 @@ func (n *numbers) origin(step int64, b *batch, stopped bool) (string, error) {
 		return "; run once more, every tensor of the step was finite", nil
 	}
 	on := ""
-	if n.plan.Ranks() > 1 {
+	if n.plan.Mesh.Ranks() > 1 {
 		on = fmt.Sprintf(", on rank %d", first.Rank)
 	}
 	return "; the first tensor that is not finite is " + first.String() + on, nil
@@ -102,18 +104,8 @@ func (n *numbers) notFinite() (string, error) {
 	if err != nil || n.procs.end == nil {
 		return path, err
 	}
-	mine := make([]byte, originBytes)
-	copy(mine, path)
-	all, err := comm.Gather(n.procs.end, mine, "whether the parameters are finite")
-	if err != nil {
-		return "", err
-	}
-	for ; len(all) > 0; all = all[originBytes:] {
-		if all[0] != 0 {
-			return string(trimZeros(all[:originBytes])), nil
-		}
-	}
-	return "", nil
+	all, err := texts(n.procs.end, path, "whether the parameters are finite")
+	return cmp.Or(all...), err
 }
 
 // maySave says whether the parameters after a step may be written. If they or the step are not finite, a run that
@@ -153,7 +145,7 @@ const originBytes = 1024
 
 // firstOfAll is the first of what all processes have found.
 func firstOfAll(end comm.Device, mine *exec.NonFinite) (*exec.NonFinite, error) {
-	text := make([]byte, originBytes)
+	text := ""
 	if mine != nil {
 		m := *mine
 		if n := originBytes / 2; len(m.What) > n { // JSON may take more bytes for some
@@ -163,28 +155,29 @@ func firstOfAll(end comm.Device, mine *exec.NonFinite) (*exec.NonFinite, error) 
 		if err != nil {
 			return nil, err
 		}
-		copy(text, j)
+		text = string(j)
 	}
-	all, err := comm.Gather(end, text, "the first tensor that is not finite")
+	all, err := texts(end, text, "the first tensor that is not finite")
 	if err != nil {
 		return nil, err
 	}
 	var first *exec.NonFinite
-	for ; len(all) > 0; all = all[originBytes:] {
+	for _, text := range all {
 		var n exec.NonFinite
-		if all[0] == 0 || json.Unmarshal(trimZeros(all[:originBytes]), &n) != nil {
-			continue
-		}
-		if first == nil || n.Compare(first) < 0 {
+		if text != "" && json.Unmarshal([]byte(text), &n) == nil && (first == nil || n.Compare(first) < 0) {
 			first = &n
 		}
 	}
 	return first, nil
 }
 
-func trimZeros(b []byte) []byte {
-	for len(b) > 0 && b[len(b)-1] == 0 {
-		b = b[:len(b)-1]
+// texts are what all processes have to say, shortened, by rank.
+func texts(end comm.Device, mine, about string) (out []string, err error) {
+	text := make([]byte, originBytes)
+	copy(text, mine)
+	all, err := comm.Gather(end, text, about)
+	for ; len(all) > 0; all = all[originBytes:] {
+		out = append(out, string(bytes.TrimRight(all[:originBytes], "\x00")))
 	}
-	return b
+	return out, err
 }

@@ -63,7 +63,7 @@ func contains(ts []checkpoint.Tensor, name string) bool {
 // count is the number of elements of all the tensors.
 func count(ts []checkpoint.Tensor) (n int64) {
 	for _, t := range ts {
-		n += product(t.Shape)
+		n += safetensors.Slice{Extent: t.Shape}.Elems()
 	}
 	return n
 }

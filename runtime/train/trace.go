@@ -38,7 +38,7 @@ func openTrace(j *job, first, last int64) (*tracer, error) {
 	if t.file, err = metrics.CreateTrace(j.o.Trace); err != nil {
 		return nil, fileError(err, "the trace %s cannot be written", j.o.Trace)
 	}
-	for rank := range j.plan.Ranks() {
+	for rank := range j.plan.Mesh.Ranks() {
 		if j.procs.end != nil && rank > 0 {
 			break // in another process
 		}
@@ -113,7 +113,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 		}
 		switch c.Kind {
 		case collective.Send:
-			sent[next(message{from: s.Rank, to: plan.PeerOf(s.Rank, c), tag: c.Tag})] = i
+			sent[next(message{from: s.Rank, to: plan.Mesh.PeerOf(s.Rank, c), tag: c.Tag})] = i
 		case collective.Done:
 			if j, ok := begun[started{s.Rank, c.Of}]; ok {
 				ended[j] = i
@@ -124,7 +124,7 @@ func arrows(plan *program.Plan, spans []exec.Span) []arrow {
 	clear(count)
 	for i, s := range spans {
 		if c := s.In.Comm; c != nil && c.Kind == collective.Recv {
-			if j, ok := sent[next(message{from: plan.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
+			if j, ok := sent[next(message{from: plan.Mesh.PeerOf(s.Rank, c), to: s.Rank, tag: c.Tag})]; ok {
 				if end, waits := ended[i]; waits { // it may begin before it is sent
 					i = end
 				}

@@ -91,7 +91,7 @@ func lowRanks(src Source, p *program.Plan, n *program.Names, to dtype.DType) ([]
 	}
 	for i := range p.Devices {
 		for _, t := range p.Devices[i].Tensors {
-			if t.Train && !p.IsAdapter(t.Path) {
+			if t.Train && !p.Adapters.Has(t.Path) {
 				return nil, fmt.Errorf("the plan trains %s besides its adapters, and an adapter alone has only these; --format hf writes both", t.Path)
 			}
 		}

@@ -43,7 +43,7 @@ func adapters(p *program.Plan) map[string]*adapter {
 	out := map[string]*adapter{}
 	for path, base := range axes {
 		down, up := axes[path+program.AdapterDown], axes[path+program.AdapterUp]
-		rule := p.AdapterOf(path)
+		rule := p.Adapters.Of(path)
 		if rule == nil || down == nil || up == nil {
 			continue
 		}

@@ -8,119 +8,106 @@ import (
 	"ptc/backend/kernel"
 	"ptc/backend/nest"
 	"ptc/backend/tile"
+	"ptc/backend/tile/schedule"
+	"ptc/ir"
+	"ptc/ir/fusion"
 )
 
-// Attention lowers an attention: it maps its ranges to rows, keys, columns and loops
-// around them, and leaves the nest to backend/cpu/attention. It has the blocks of the
-// program's schedule where that has any; otherwise they are left to the generator.
-func Attention(a *nest.Attention, m kernel.Machine) (*kernel.Kernel, error) {
-	x, err := attendingOf(a, m)
+// attentionKernel makes the kernel of attention k: it maps its ranges to rows, keys, columns and loops
+// around them, and leaves the nest to backend/cpu/attention. It has the blocks of s where that has any;
+// otherwise they are left to the generator.
+func attentionKernel(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (*kernel.Kernel, error) {
+	x, err := attendingOf(name, k, s, m)
 	if err != nil {
 		return nil, err
 	}
-	if s := a.Program.Schedule; s.Rows != 0 || s.Over != 0 || s.Task != 0 {
+	if s.Rows != 0 || s.Over != 0 || s.Task != 0 {
 		x.spec.Blocks = &attention.Blocks{Rows: whole(s.Rows), Keys: whole(s.Over), Task: whole(s.Task)}
 	}
-	k, err := attention.Generate(x.spec, m)
+	out, err := attention.Generate(x.spec, m)
 	if x.err != nil {
 		return nil, x.err
 	}
-	return k, err
+	return out, err
 }
 
-// attendingOf says what is what in a.
-func attendingOf(a *nest.Attention, m kernel.Machine) (*attending, error) {
-	p := a.Program
-	ph := p.Phases[0]
-	if err := supported(ph.Body); err != nil {
-		return nil, fmt.Errorf("tile %s: %w", p.Name, err)
+// attendingOf is attention k as loops around rows and keys.
+func attendingOf(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (*attending, error) {
+	in, err := nest.Build(name, k, s)
+	if err != nil {
+		return nil, err
 	}
-	x := &attending{evaluator: newEvaluator(p, m), Attention: a, deps: map[*tile.Value]dependence{}, operands: map[string]int{}}
-	for _, o := range ph.Body.Ops {
-		if o.Kind == tile.Store {
-			x.stores = append(x.stores, o)
-		}
+	body := in.Program.Phases[0].Body
+	if err := supported(body); err != nil {
+		return nil, fmt.Errorf("tile %s: %w", name, err)
 	}
-	x.chooseRows()
-	if err := x.products(); err != nil {
-		return nil, fmt.Errorf("tile %s: %w", p.Name, err)
+	l := k.AttentionLoops(k.Attention.Outs)
+	x := &attending{
+		evaluator: newEvaluator(in.Program, m), Attention: k.Attention, loops: l, program: in,
+		outer: in.Ranges(l.Outer), inner: in.Ranges(l.Inner), groups: in.Ranges(l.Groups), rows: in.Ranges(l.Rows),
+		key: in.Ranges([]fusion.Loop{l.Key})[0], stores: stores(body), operands: map[string]int{},
 	}
-	s := &x.spec
-	s.Outer, s.Inner, s.Groups = extents(x.Outer), extents(x.Inner), extents(x.groups)
-	s.Rows, s.Keys = extent(x.rows), x.Key.Extent
-	s.Top, s.Sum, s.Keep = x.Top != nil, x.Sum != nil, x.keeps()
-	s.Begin = func(tasks int64) *kernel.Builder { return x.begin(p.Name, tasks) }
-	if len(x.limits) > 0 {
-		s.Limits = x.bounds
+	x.deps = x.roots()
+	x.products()
+	x.spec.Outer, x.spec.Inner, x.spec.Groups = extents(x.outer), extents(x.inner), extents(x.groups)
+	x.spec.Rows, x.spec.Keys = extent(x.rows), x.key.Extent
+	x.spec.Top, x.spec.Sum = x.Top != nil, x.Sum != nil
+	x.spec.Keep = x.Top != nil && slices.ContainsFunc(x.Outs, func(o *fusion.Out) bool { return o.NeedsScores })
+	x.spec.Begin = func(tasks int64) *kernel.Builder { return x.begin(name, tasks) }
+	if len(l.Limits) > 0 {
+		x.spec.Limits = x.bounds
 	}
-	s.Row, s.Score, s.Base, s.Weights, s.Known, s.Store = x.row, x.score, x.base, x.weighted, x.statistics, x.storeOut
+	x.spec.Row, x.spec.Score, x.spec.Base, x.spec.Weights, x.spec.Known, x.spec.Store = x.row, x.score, x.base, x.weighted, x.statistics, x.storeOut
 	return x, nil
 }
 
-// attending is an attention as loops around rows and keys.
+// attending lowers an attention.
 type attending struct {
 	*evaluator
-	*nest.Attention
-	spec attention.Spec
+	*fusion.Attention
+	loops   *fusion.AttentionLoops
+	program *nest.Nest
+	spec    attention.Spec
 
-	groups   []*tile.Range // loops of rows besides rows
-	rows     []*tile.Range // at most one
-	weights  []*tile.Value
-	limits   []nest.Limit
-	operands map[string]int // number among ByRow or ByKey
-	deps     map[*tile.Value]dependence
-	stores   []*tile.Op
+	outer, inner, groups, rows []*tile.Range // of loops
+	key                        *tile.Range
+	stores                     []*tile.Op // of each result
+	weights                    []*tile.Value
+	operands                   map[string]int // number among ByRow or ByKey
+	deps                       map[*tile.Value]dependence
 }
 
-// products finds operands and weights.
-func (x *attending) products() error {
+// tile is v in the tile program.
+func (x *attending) tile(v *ir.Value) *tile.Value { return x.program.Tiles[v] }
+
+// products numbers the operands and weights of products.
+func (x *attending) products() {
 	for _, p := range x.Into {
 		x.spec.Into = append(x.spec.Into, attention.Into{
-			Row: x.operand("row", &x.spec.ByRow, p.Row, p.Cols), Key: x.operand("key", &x.spec.ByKey, p.Key, p.Cols)})
+			Row: x.operand("row", &x.spec.ByRow, p.Row), Key: x.operand("key", &x.spec.ByKey, p.Key)})
 	}
 	for _, p := range x.Outs {
-		if d := x.dependence(p.Weights); x.Sum != nil && d.norm && d.bare {
-			return fmt.Errorf("weights are both divided by the sum of exponentials and not")
-		}
-		out := attention.Out{Weights: x.weight(p.Weights)}
+		out := attention.Out{Weights: x.weight(x.tile(p.Weights))}
 		switch p.Over {
-		case nest.OverKeys:
-			out.Of, out.Load = x.operand("key", &x.spec.ByKey, p.Of, p.Cols), x.loadOut(p)
-		case nest.OverRows:
-			out.Over, out.Of = attention.OverRows, x.operand("row", &x.spec.ByRow, p.Of, p.Cols)
-		case nest.OverAll:
-			out.Over, out.Of = attention.OverAll, x.operand("row", &x.spec.ByRow, p.Of, p.Cols)
+		case fusion.OverKeys:
+			out.Of, out.Load = x.operand("key", &x.spec.ByKey, p.Of), x.loadOut(p)
+		case fusion.OverRows:
+			out.Over, out.Of = attention.OverRows, x.operand("row", &x.spec.ByRow, p.Of)
+		case fusion.OverAll:
+			out.Over, out.Of = attention.OverAll, x.operand("row", &x.spec.ByRow, p.Of)
 		}
 		x.spec.Outs = append(x.spec.Outs, out)
 	}
-	return nil
 }
 
-// chooseRows takes from the loops of rows the one that is cut into tiles: that by which
-// most masks compare positions, or the largest.
-func (x *attending) chooseRows() {
-	if len(x.Rows) == 0 {
-		x.limits = x.Limits[0]
-		return
-	}
-	best, most := 0, -1
-	for i, r := range x.Rows {
-		n := 0
-		for _, l := range x.Limits[i] {
-			if l.Row {
-				n++
-			}
-		}
-		if n > most || n == most && r.Extent > x.Rows[best].Extent {
-			best, most, x.limits = i, n, x.Limits[i]
-		}
-	}
-	x.rows = x.Rows[best : best+1]
-	x.groups = slices.Concat(x.Rows[:best], x.Rows[best+1:])
+// columns are the ranges of the axes of an operand that the scores lack.
+func (x *attending) columns(operand *ir.Value) []*tile.Range {
+	return x.program.Ranges(x.loops.Columns(operand))
 }
 
-// operand is the number among list of v with these columns.
-func (x *attending) operand(side string, list *[]attention.Operand, v *tile.Value, cols []*tile.Range) int {
+// operand is the number of an operand among list.
+func (x *attending) operand(side string, list *[]attention.Operand, of *ir.Value) int {
+	v, cols := x.tile(of), x.columns(of)
 	name := fmt.Sprintf("%s %p", side, v)
 	for _, r := range cols {
 		name += " " + r.Name
@@ -132,7 +119,7 @@ func (x *attending) operand(side string, list *[]attention.Operand, v *tile.Valu
 	if n := len(cols) - 1; n >= 0 {
 		o.Cols, o.Subs = cols[n].Extent, extents(cols[:n])
 	}
-	if w := widest(v); side == "key" && w != nil && stride(w, x.Key) == 1 {
+	if w := widest(v); side == "key" && w != nil && stride(w, x.key) == 1 {
 		o.Unit = attention.AlongKeys
 	}
 	o.Load = func(at attention.At, along attention.Along, l attention.Lanes) (out *kernel.Value) {
@@ -162,11 +149,11 @@ func (x *attending) weight(v *tile.Value) int {
 
 // place puts the computation at a row or a key, and in columns cols.
 func (x *attending) place(at attention.At, keys bool, cols []*tile.Range, along bool) {
-	x.put(x.Outer, at.Outer)
-	x.put(x.Inner, at.Inner)
+	x.put(x.outer, at.Outer)
+	x.put(x.inner, at.Inner)
 	x.put(x.groups, at.Group)
 	x.put(x.rows, []kernel.Index{at.Row})
-	x.at[x.Key] = coord{idx: at.Key, vec: keys}
+	x.at[x.key] = coord{idx: at.Key, vec: keys}
 	if n := len(cols) - 1; n >= 0 {
 		x.put(cols[:n], at.Sub)
 		x.at[cols[n]] = coord{idx: at.Col, vec: along}
@@ -185,44 +172,54 @@ func (x *attending) in(l attention.Lanes, body func()) {
 
 // dependence is what a value is computed from.
 type dependence struct {
-	scores, score bool // of Into, and not through what Exp takes Base off
-	norm, bare    bool // of Norm, and of Exp not through Norm
-	folded        bool // of scores, or what is folded over them
-	out           *tile.Value
+	scores bool // of scores, and not through what is folded over them
+	folded bool // of scores, or what is folded over them
+}
+
+// roots are the dependences from which those of all other values follow.
+func (x *attending) roots() map[*tile.Value]dependence {
+	deps := map[*tile.Value]dependence{}
+	for _, p := range x.Into {
+		deps[x.tile(p.Result())] = dependence{true, true}
+	}
+	for _, p := range x.Outs {
+		deps[x.tile(p.Result())] = dependence{false, true}
+	}
+	for _, o := range []*ir.Op{x.Top, x.Sum} {
+		if o != nil {
+			deps[x.tile(o.Result())] = dependence{false, true}
+		}
+	}
+	return deps
 }
 
 func (x *attending) dependence(v *tile.Value) dependence {
-	if d, ok := x.deps[v]; ok {
-		return d
-	}
-	d := dependence{folded: true}
-	switch {
-	case slices.ContainsFunc(x.Into, func(p nest.Into) bool { return p.Result == v }):
-		d.scores, d.score = true, true
-	case slices.ContainsFunc(x.Outs, func(p nest.Out) bool { return p.Result == v }):
-		d.out = v
-	case v == x.Top || v == x.Sum:
-	case v == x.Norm:
-		d.scores, d.norm = true, true
-	case v == x.Exp:
-		d.scores, d.bare = true, true
-	default:
-		d.folded = false
+	d, known := x.deps[v]
+	if !known {
 		for _, a := range operands(v) {
 			of := x.dependence(a)
-			d.scores, d.score = d.scores || of.scores, d.score || of.score
-			d.norm, d.bare = d.norm || of.norm, d.bare || of.bare
-			d.folded = d.folded || of.folded
-			if of.out != nil {
-				d.out = of.out
-			}
+			d.scores, d.folded = d.scores || of.scores, d.folded || of.folded
 		}
+		x.deps[v] = d
 	}
-	x.deps[v] = d
 	return d
 }
 
-// keeps reports whether weights need more of the scores than what Exp takes Base off.
-func (x *attending) keeps() bool {
-	return x.Top != nil && slices.ContainsFunc(x.weights, func(v *tile.Value) bool { return x.dependence(v).score })
+// bounds are the limits of keys in the group at hand.
+func (x *attending) bounds(at attention.At) (out []attention.Limit) {
+	x.in(attention.Lanes{N: 1}, func() {
+		x.place(at, false, nil, false)
+		index := func(v *tile.Value) kernel.Index { return kernel.Of(x.b.Convert(x.value(v), kernel.I64)) }
+		for i, l := range x.loops.Limits {
+			idx := kernel.Int(l.At.Const)
+			for _, v := range x.program.Limits[i].Plus {
+				idx = idx.Add(index(v))
+			}
+			for _, v := range x.program.Limits[i].Minus {
+				idx = idx.Sub(index(v))
+			}
+			out = append(out, attention.Limit{Upper: l.Upper, Row: l.Row, At: idx})
+		}
+	})
+	return out
 }

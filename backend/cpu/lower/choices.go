@@ -2,13 +2,11 @@ package lower
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"ptc/backend/cpu/attention"
 	"ptc/backend/cpu/gemm"
 	"ptc/backend/kernel"
-	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
 	"ptc/ir/fusion"
 )
@@ -27,16 +25,11 @@ func Choices(k *fusion.Kernel, m kernel.Machine) ([]schedule.Schedule, error) {
 }
 
 func choicesOfProduct(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedule, err error) {
-	p, err := nest.Program(k.F.Name, k, nest.Lanes(k, int64(m.Lanes(kernel.F32))))
+	spec, err := specOf(k, m)
 	if err != nil {
 		return nil, err
 	}
-	x, err := productOf(p.Phases[0])
-	if err != nil {
-		return nil, fmt.Errorf("kernel @%s (%s): %w", k.F.Name, k.Class, err)
-	}
-	x.evaluator = newEvaluator(p, m)
-	list, err := gemm.Choices(x.spec(k.F.Name), m)
+	list, err := gemm.Choices(spec, m)
 	for _, b := range list {
 		out = append(out, scheduleOf(b))
 	}
@@ -61,11 +54,7 @@ func inPartsToTry(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedule) 
 }
 
 func choicesOfAttention(k *fusion.Kernel, m kernel.Machine) (out []schedule.Schedule, err error) {
-	a, err := nest.Attend(k.F.Name, k, schedule.Schedule{})
-	if err != nil {
-		return nil, err
-	}
-	x, err := attendingOf(a, m)
+	x, err := attendingOf(k.F.Name, k, schedule.Schedule{}, m)
 	if err != nil {
 		return nil, err
 	}

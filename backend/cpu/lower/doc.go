@@ -20,15 +20,14 @@
 // all code: the last block of an axis has code of its own.
 //
 // Reductions to tiles, tiles in shared memory and carried tiles that meet other
-// dimensions are in scratch. A phase that is a matrix product becomes a kernel of
-// backend/cpu/gemm: its blocks, packing and register tiles are that package's. Products
-// around a softmax become one of backend/cpu/attention (attention.go), with the bounds
-// of keys that masks leave (attention_limits.go).
+// dimensions are in scratch. A product becomes a kernel of backend/cpu/gemm (product.go): its
+// blocks, packing and register tiles are that package's. Products around a softmax become one
+// of backend/cpu/attention (attention.go), with the bounds of keys that masks leave.
 //
-// Other products are loops around multiply-adds, right but slow. f64, reversed loops with
+// In other programs products are loops around multiply-adds, right but slow. f64, reversed loops with
 // computed bounds, and stores to positions that are looked up have no native code; an
 // error says so.
 //
-// Imports ir, ir/op, ir/tensor, ir/fusion, of backend/kernel the form, gemm, attention and
-// vmath, backend/nest, backend/tile.
+// Imports ir, ir/op, ir/tensor, ir/fusion, backend/kernel, backend/kernel/vmath, backend/cpu/{attention,
+// choose,gemm}, backend/nest, backend/tile.
 package lower

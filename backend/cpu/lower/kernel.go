@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 
+	"ptc/backend/cpu/choose"
 	"ptc/backend/kernel"
 	"ptc/backend/nest"
 	"ptc/backend/tile"
@@ -12,7 +13,7 @@ import (
 )
 
 // Kernel generates the kernel function f under the symbol name: its tile program, cut as
-// given says, or where it has nothing for the kernel or section, as [nest.Lanes] chooses,
+// given says, or where it has nothing for the kernel or section, as [choose.Schedule] chooses,
 // and that in the loop/tile form.
 func Kernel(name string, f *ir.Func, m kernel.Machine, given *schedule.Table) (*kernel.Kernel, error) {
 	k, err := fusion.Analyze(f)
@@ -44,7 +45,7 @@ func generate(name string, k *fusion.Kernel, m kernel.Machine, given *schedule.T
 			return out, err
 		}
 	}
-	return cut(name, k, nest.Lanes(k, int64(m.Lanes(kernel.F32))), m)
+	return cut(name, k, choose.Schedule(k, int64(m.Lanes(kernel.F32))), m)
 }
 
 // Tiles are the tile programs of f, cut as [Kernel] cuts them: one, or one for each section that is like no other
@@ -63,7 +64,7 @@ func Tiles(f *ir.Func, m kernel.Machine, given *schedule.Table) (out []*tile.Pro
 		alike[key] = true
 		s, ok := given.Of(key)
 		if !ok || s.Split > 1 && part.Class == fusion.Gemm {
-			s = nest.Lanes(part, int64(m.Lanes(kernel.F32)))
+			s = choose.Schedule(part, int64(m.Lanes(kernel.F32)))
 		}
 		name := f.Name
 		if k.Class == fusion.Horizontal {
@@ -92,12 +93,11 @@ func (e *ScheduleError) Unwrap() error { return e.Err }
 
 // cut makes the kernel of k as s says.
 func cut(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (*kernel.Kernel, error) {
-	if k.Class == fusion.Attend {
-		a, err := nest.Attend(name, k, s)
-		if err != nil {
-			return nil, err
-		}
-		return Attention(a, m)
+	switch k.Class {
+	case fusion.Attend:
+		return attentionKernel(name, k, s, m)
+	case fusion.Gemm:
+		return productKernel(name, k, s, m)
 	}
 	p, err := nest.Program(name, k, s)
 	if err != nil {
@@ -106,9 +106,6 @@ func cut(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (
 	all, err := Kernels(p, m)
 	if err != nil {
 		return nil, fmt.Errorf("kernel @%s (%s): %w", k.F.Name, k.Class, err)
-	}
-	if len(all) != 1 {
-		return nil, fmt.Errorf("kernel @%s (%s): found %d phases; expected one", k.F.Name, k.Class, len(all))
 	}
 	return all[0], nil
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"ptc/backend/cpu/choose"
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
-	"ptc/backend/nest"
 	"ptc/ir"
 	"ptc/ir/eval"
 	"ptc/ir/fusion"
@@ -128,12 +128,8 @@ func TestProducts(t *testing.T) {
 			continue
 		}
 		n++
-		p, err := nest.Program("k", k, nest.Lanes(k, 8))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := productOf(p.Phases[0]); err != nil || len(p.Phases) != 1 {
-			t.Errorf("@%s: %v, %d phases\n%s", k.F.Name, err, len(p.Phases), p)
+		if _, err := productKernel("k", k, choose.Schedule(k, 8), machines[0]); err != nil {
+			t.Errorf("@%s: %v", k.F.Name, err)
 		}
 	}
 	if n < 8 {

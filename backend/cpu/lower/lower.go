@@ -2,7 +2,6 @@ package lower
 
 import (
 	"fmt"
-	"slices"
 
 	"ptc/backend/elementwise"
 	"ptc/backend/kernel"
@@ -46,15 +45,8 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 	for _, r := range ph.Grid {
 		tasks *= r.Blocks()
 	}
-	e := newEvaluator(p, m)
-	if dots(ph.Body) {
-		if x, err := productOf(ph); err == nil {
-			x.evaluator = e
-			return x.generate(name, m)
-		}
-	}
-	e.begin(name, tasks)
-	l := &lowering{evaluator: e, hazards: newHazards(p), units: units{}, unroll: unroll(ph.Body), spare: map[*tile.Value]*scratch{}}
+	l := &lowering{evaluator: newEvaluator(p, m), hazards: newHazards(p), units: units{}, unroll: unroll(ph.Body), spare: map[*tile.Value]*scratch{}}
+	l.begin(name, tasks)
 	l.units.count(ph.Body)
 	l.number(ph.Grid)
 	l.variants(ph.Grid, func() { l.block(ph.Body) })
@@ -62,11 +54,6 @@ func phase(name string, p *tile.Program, ph *tile.Phase, m kernel.Machine) (*ker
 		return nil, l.err
 	}
 	return l.b.Finish()
-}
-
-// dots reports whether there is a dot in b.
-func dots(b *tile.Block) bool {
-	return slices.ContainsFunc(b.Ops, func(o *tile.Op) bool { return o.Kind == tile.Dot || slices.ContainsFunc(inside(o), dots) })
 }
 
 // unroll is how many vectors a sweep takes at a time: a few where there is little work

@@ -1,9 +1,9 @@
 package lower
 
 import (
+	"ptc/backend/cpu/choose"
 	"ptc/backend/cpu/gemm"
 	"ptc/backend/kernel"
-	"ptc/backend/nest"
 	"ptc/backend/tile/schedule"
 	"ptc/ir/fusion"
 )
@@ -66,14 +66,9 @@ func inParts(k *fusion.Kernel, m kernel.Machine) []cutting {
 // specOf is the product k as backend/cpu/gemm takes it. Its loads and stores are for
 // asking what it would be like, as they belong to no kernel yet.
 func specOf(k *fusion.Kernel, m kernel.Machine) (gemm.Spec, error) {
-	p, err := nest.Program("product", k, nest.Lanes(k, int64(m.Lanes(kernel.F32))))
+	x, err := productOf("product", k, choose.Schedule(k, int64(m.Lanes(kernel.F32))), m)
 	if err != nil {
 		return gemm.Spec{}, err
 	}
-	x, err := productOf(p.Phases[0])
-	if err != nil {
-		return gemm.Spec{}, err
-	}
-	x.evaluator = newEvaluator(p, m)
-	return x.spec(k.F.Name), nil
+	return x.spec(), nil
 }

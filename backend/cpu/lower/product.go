@@ -1,171 +1,91 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 
 	"ptc/backend/cpu/gemm"
-	"ptc/backend/elementwise"
 	"ptc/backend/kernel"
+	"ptc/backend/nest"
 	"ptc/backend/tile"
+	"ptc/backend/tile/schedule"
 	"ptc/ir"
+	"ptc/ir/fusion"
 )
 
-// product is a phase that is a matrix product: what backend/cpu/gemm makes a kernel
-// of, whose blocks, packing and register tiles are its own, not the phase's.
+// product is a kernel that is a matrix product: what backend/cpu/gemm makes a kernel
+// of, whose blocks, packing and register tiles are its own, not the tile program's.
 type product struct {
 	*evaluator
-	dot           *tile.Op
-	sum           *tile.Value   // the complete sum
-	m, n, k       []*tile.Range // of each at most one
-	outer, outerK []*tile.Range
-	stores        []*tile.Op
+	left, right, sum *tile.Value
+	m, n, k          []*tile.Range // of each at most one
+	outer, outerK    []*tile.Range
+	stores           []*tile.Op
 }
 
-// productOf finds the product of a phase: a dot, or loops around one that carry its
-// sums from zero on, and then elementwise work and stores. An error says why it is none.
-func productOf(ph *tile.Phase) (*product, error) {
-	x := &product{}
-	var loops []*tile.Range
-	body := ph.Body
-	grid := slices.Clone(ph.Grid)
-	for inner := only(body); inner != nil; inner = only(body) {
-		grid, body = append(grid, inner.Range), inner.Loop.Body
+// productKernel makes the kernel of product k, cut as s says where that names the tile that registers
+// have; otherwise blocks are left to the generator.
+func productKernel(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (*kernel.Kernel, error) {
+	x, err := productOf(name, k, s, m)
+	if err != nil {
+		return nil, err
 	}
-	for _, o := range body.Ops {
-		switch {
-		case o.Kind == tile.For || o.Kind == tile.Dot:
-			if x.dot != nil {
-				return nil, fmt.Errorf("found %s besides a dot", o.Kind)
-			}
-			var err error
-			if x.dot, loops, err = contracted(o); err != nil {
-				return nil, err
-			}
-			x.sum = o.Result()
-		case o.Kind == tile.Store:
-			x.stores = append(x.stores, o)
-		case !computes(o):
-			return nil, fmt.Errorf("found %s around a dot", o.Kind)
-		}
+	spec := x.spec()
+	spec.Blocks = blocksOf(s)
+	var out *kernel.Kernel
+	if err = supported(x.p.Phases[0].Body); err == nil {
+		out, err = gemm.Generate(spec, m)
 	}
-	return x, x.roles(grid, loops)
+	if err = cmp.Or(x.err, err); err != nil {
+		return nil, fmt.Errorf("kernel @%s (%s): tile %s: phase 1: %w", k.F.Name, k.Class, name, err)
+	}
+	return out, nil
 }
 
-// only is the loop of b that carries nothing, where all else in b is computed on demand.
-func only(b *tile.Block) *tile.Op {
-	var loop *tile.Op
+// productOf is product k, cut as s says.
+func productOf(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Machine) (*product, error) {
+	in, err := nest.Build(name, k, s)
+	if err != nil {
+		return nil, err
+	}
+	p, c := in.Program, k.Contraction
+	if len(p.Phases) != 1 {
+		return nil, fmt.Errorf("kernel @%s (%s): found %d phases; expected one", k.F.Name, k.Class, len(p.Phases))
+	}
+	return &product{
+		evaluator: newEvaluator(p, m),
+		left:      in.Tiles[c.Left], right: in.Tiles[c.Right], sum: in.Tiles[k.Root.Result()],
+		m: in.Ranges(c.M), n: in.Ranges(c.N), k: in.Ranges(c.K),
+		outer: in.Ranges(c.Outer), outerK: in.Ranges(c.OuterK),
+		stores: stores(p.Phases[0].Body),
+	}, nil
+}
+
+// stores are those in b.
+func stores(b *tile.Block) (out []*tile.Op) {
 	for _, o := range b.Ops {
-		switch {
-		case o.Kind == tile.For && loop == nil && len(o.Results) == 0 && o.Loop.From == nil && o.Loop.To == nil:
-			loop = o
-		case !computes(o):
-			return nil
+		if o.Kind == tile.Store {
+			out = append(out, o)
+		}
+		for _, inner := range inside(o) {
+			out = append(out, stores(inner)...)
 		}
 	}
-	return loop
-}
-
-// computes reports whether o is computed where it is demanded. A copy is a load, and
-// waiting for it nothing.
-func computes(o *tile.Op) bool {
-	return pure[o.Kind] != nil || elementwise.Known(o.Kind) || o.Kind == tile.Wait
+	return out
 }
 
 // loads reports whether o is a load or a copy.
 func loads(o *tile.Op) bool { return o.Kind == tile.Load || o.Kind == tile.Copy }
 
-// contracted is the dot in o, which is one or a loop around one, and the ranges of the
-// loops.
-func contracted(o *tile.Op) (*tile.Op, []*tile.Range, error) {
-	if len(o.Results) != 1 || !zero(o) {
-		return nil, nil, fmt.Errorf("found a %s of other sums than one from zero on", o.Kind)
-	}
-	var loops []*tile.Range
-	for o.Kind == tile.For {
-		l := o.Loop
-		if l.From != nil || l.To != nil || o.Range.Reversed {
-			return nil, nil, fmt.Errorf("found a loop with computed bounds around a dot")
-		}
-		loops = append(loops, o.Range)
-		next := l.Body.Yield[0].Def
-		if next == nil || !slices.Contains(l.Body.Ops, next) || next.Kind != tile.For && next.Kind != tile.Dot || len(next.Results) != 1 || !slices.Contains(next.Args, l.Carry[0]) {
-			return nil, nil, fmt.Errorf("found a loop that carries something else than the sums of a dot")
-		}
-		for _, other := range l.Body.Ops {
-			if other != next && !computes(other) {
-				return nil, nil, fmt.Errorf("found %s in a loop around a dot", other.Kind)
-			}
-		}
-		o = next
-	}
-	return o, loops, nil
-}
-
-// zero reports whether the sums of o, a dot or a loop, start from zero.
-func zero(o *tile.Op) bool {
-	if o.Kind == tile.Dot && len(o.Args) == 2 {
-		return true
-	}
-	d := o.Args[len(o.Args)-1].Def
-	return d != nil && d.Kind == tile.Const && d.Const == 0
-}
-
-// roles says which range is which dimension of the product.
-func (x *product) roles(grid, loops []*tile.Range) error {
-	if x.dot == nil {
-		return fmt.Errorf("found no dot; expected one")
-	}
-	left, right := x.dot.Args[0].Type, x.dot.Args[1].Type
-	for _, r := range grid {
-		switch {
-		case slices.Contains(x.dot.Over, r):
-			x.k = append(x.k, r)
-		case left.Has(r) && !right.Has(r):
-			x.m = append(x.m, r)
-		case right.Has(r) && !left.Has(r):
-			x.n = append(x.n, r)
-		case r.Size == 1:
-			x.outer = append(x.outer, r)
-		default:
-			return fmt.Errorf("found a block of %s in both operands of a dot; expected single positions", r.Name)
-		}
-	}
-	for _, r := range loops {
-		if slices.Contains(x.dot.Over, r) {
-			x.k = append(x.k, r)
-		} else if r.Size == 1 {
-			x.outerK = append(x.outerK, r)
-		} else {
-			return fmt.Errorf("found a loop over blocks of %s around a dot that does not sum over it", r.Name)
-		}
-	}
-	if len(x.m) > 1 || len(x.n) > 1 || len(x.k) > 1 || len(x.dot.Over) != len(x.k) {
-		return fmt.Errorf("found %d ranges of rows, %d of columns, %d contracted; expected one of each at most", len(x.m), len(x.n), len(x.dot.Over))
-	}
-	return nil
-}
-
-// generate makes the kernel. It has the blocks of the program's schedule where that says
-// which tile the registers have; otherwise they are left to the generator.
-func (x *product) generate(name string, m kernel.Machine) (*kernel.Kernel, error) {
-	s := x.spec(name)
-	s.Blocks = blocksOf(x.p.Schedule)
-	k, err := gemm.Generate(s, m)
-	if x.err != nil {
-		return nil, x.err
-	}
-	return k, err
-}
-
-func (x *product) spec(name string) gemm.Spec {
-	left, right := x.dot.Args[0], x.dot.Args[1]
+// spec is the product as backend/cpu/gemm takes it.
+func (x *product) spec() gemm.Spec {
+	left, right := x.left, x.right
 	return gemm.Spec{
 		M: extent(x.m), N: extent(x.n), K: extent(x.k),
 		Outer: extents(x.outer), OuterK: extents(x.outerK),
 		Left:  gemm.Operand{Load: x.operand(left), Unit: unit(left, x.m, gemm.AlongM), Cost: cost(left), BF16: left.Type.DType.Within(ir.BF16)},
 		Right: gemm.Operand{Load: x.operand(right), Unit: unit(right, x.n, gemm.AlongN), Cost: cost(right), BF16: right.Type.DType.Within(ir.BF16)},
-		Begin: func(tasks int64) *kernel.Builder { return x.begin(name, tasks) },
+		Begin: func(tasks int64) *kernel.Builder { return x.begin(x.p.Name, tasks) },
 		Store: x.results,
 	}
 }

@@ -41,6 +41,10 @@ func TestSchedules(t *testing.T) {
 			}
 			machine := machines[r.Intn(len(machines))]
 			all, err := Kernels(p, machine)
+			if k.Class == fusion.Gemm && len(p.Phases) == 1 && r.Intn(2) == 0 {
+				all = make([]*kernel.Kernel, 1)
+				all[0], err = productKernel("k", k, s, machine)
+			}
 			if err != nil {
 				t.Fatalf("@%s: %v\n%s", f.Name, err, p)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/assign"
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
@@ -162,7 +163,7 @@ func TestNearExponentials(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts, err := nest.Fold("k", k, nest.Threads(k, nest.GPU{}))
+			parts, err := nest.Fold("k", k, choose.Schedule(k, choose.GPU{}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,9 +4,9 @@ import (
 	"math/rand"
 	"testing"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/nvptx"
-	"ptc/backend/nest"
 )
 
 // TestFloat8Products: products of floats of eight bits, of both kinds, in every order of axes, with tails, batches and
@@ -23,9 +23,9 @@ func TestFloat8Products(t *testing.T) {
 		want, none := "mma.sync.aligned.m16n8k32", "cvt.f32.bf16"
 		switch i % 3 {
 		case 0:
-			p.on, p.machine = nest.GPU{FP8: true}, nvptx.Machine{FP8: true}
+			p.on, p.machine = choose.GPU{FP8: true}, nvptx.Machine{FP8: true}
 		case 1:
-			p.on, p.machine = nest.GPU{FP8: true, Groups: true, Tensor: i%2 == 0, Clusters: i%4 < 2, Processors: 132}, nvptx.Machine{FP8: true}
+			p.on, p.machine = choose.GPU{FP8: true, Groups: true, Tensor: i%2 == 0, Clusters: i%4 < 2, Processors: 132}, nvptx.Machine{FP8: true}
 			want = "wgmma.mma_async"
 		case 2:
 			want, none = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16", "cvt.rn.satfinite"

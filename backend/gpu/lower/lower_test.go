@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/nvptx"
 	"ptc/backend/nest"
@@ -33,7 +34,7 @@ func wide(f *ir.Func) bool {
 // schedules are cuts of a kernel.
 func schedules(k *fusion.Kernel, r *rand.Rand) []schedule.Schedule {
 	pick := func(of ...int64) int64 { return of[r.Intn(len(of))] }
-	out := []schedule.Schedule{{Cols: 256, Grid: -1, Rows: 1}, nest.Threads(k, nest.GPU{})}
+	out := []schedule.Schedule{{Cols: 256, Grid: -1, Rows: 1}, choose.Schedule(k, choose.GPU{})}
 	for range 2 {
 		out = append(out, schedule.Schedule{Rows: pick(1, 2, 3, 4), Cols: pick(4, 16, 30, 128), Over: pick(0, 0, 3, 8), Grid: r.Int63n(4) - 1})
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ptc/backend/gpu/assign"
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
-	"ptc/backend/nest"
 	"ptc/ir"
 )
 
@@ -64,7 +64,7 @@ func TestNarrowGroups(t *testing.T) {
 	for i := range 24 {
 		o := orders[i%len(orders)]
 		p := problem{m: pick(64, 70, 128, 200), n: pick(4, 5, 7, 8, 12), k: pick(40, 48, 70, 128), left: o[0], right: o[1], dtype: []string{"bf16", "f16"}[i/4%2],
-			batch: pick(0, 2), before: pick(0, 1) == 1, after: pick(0, 1) == 1, on: nest.GPU{Groups: true}}
+			batch: pick(0, 2), before: pick(0, 1) == 1, after: pick(0, 1) == 1, on: choose.GPU{Groups: true}}
 		if i%3 == 0 {
 			p.n, p.k = pick(8, 24, 64, 70), pick(4, 5, 8, 15)
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
-	"ptc/backend/nest"
 	"ptc/ir"
 	"ptc/ir/fusion"
 )
@@ -94,7 +94,7 @@ func TestPaddedProducts(t *testing.T) {
 		{problem{m: 64, n: 80, k: 77, left: "mk", right: "kn", dtype: "bf16", out: "f32", cut: group, warps: 4}, "cp.async.bulk.tensor"},
 		{problem{m: 77, n: 80, k: 96, left: "km", right: "kn", dtype: "bf16", out: "f32", cut: group, warps: 4}, "cp.async.bulk.tensor"},
 		{problem{m: 64, n: 77, k: 96, left: "mk", right: "nk", dtype: "bf16", out: "bf16", cut: group, warps: 4}, "cp.async.bulk.tensor"},
-		{problem{m: 130, n: 77, k: 133, left: "mk", right: "kn", dtype: "bf16", out: "bf16", after: true, on: nest.GPU{Groups: true, Tensor: true, Shared: 227 << 10, Processors: 132}}, "cp.async"},
+		{problem{m: 130, n: 77, k: 133, left: "mk", right: "kn", dtype: "bf16", out: "bf16", after: true, on: choose.GPU{Groups: true, Tensor: true, Shared: 227 << 10, Processors: 132}}, "cp.async"},
 	} {
 		for seed := range uint64(3) {
 			p := c.problem

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
@@ -29,11 +30,11 @@ type problem struct {
 	other          string // dtype of the right operand; empty: as the left one's
 	machine        nvptx.Machine
 	before, after  bool   // a prologue that scales rows and casts; an epilogue with a bias and a residual
-	cut            string // as text; empty: that of nest.Threads
+	cut            string // as text; empty: that of choose.Schedule
 	warps          int    // 0: those of the cut
 	options        emu.Options
 	instruction    string
-	on             nest.GPU
+	on             choose.GPU
 	pitch          bool // rows are padded to multiples of 16 bytes
 	tens           bool // arguments have no more bits than matrix instructions read of f32
 }
@@ -165,7 +166,7 @@ func (p problem) launchOnly(t *testing.T) *launch {
 	}
 	var s schedule.Schedule
 	if p.cut == "" {
-		s = nest.Threads(k, p.on)
+		s = choose.Schedule(k, p.on)
 	} else if s, err = schedule.Parse(p.cut); err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +410,7 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 	}
 }
 
-// TestChosenCuts: what nest.Threads chooses, and the largest blocks, without banks met twice where
+// TestChosenCuts: what choose.Schedule chooses, and the largest blocks, without banks met twice where
 // both sides are whole blocks.
 func TestChosenCuts(t *testing.T) {
 	const wide = "rows=128 cols=256 over=32 grid=-1 dot=mma(16x8x16) left=task right=task stages=3 warps=8"

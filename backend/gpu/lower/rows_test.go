@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/nvptx"
 	"ptc/backend/nest"
 	"ptc/ir"
@@ -37,7 +38,7 @@ func TestRowsOfWarps(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, k, 1)
-	s := nest.Threads(k, nest.GPU{})
+	s := choose.Schedule(k, choose.GPU{})
 	p, err := nest.Program("k", k, s)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ptc/backend/gpu/choose"
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/nvptx"
 	"ptc/backend/gpu/ptx"
@@ -226,7 +227,7 @@ func TestClusterOrder(t *testing.T) {
 	}
 }
 
-// TestClusterColumns: sums and maxima over columns by the blocks of a cluster, as nest.Threads has them where columns are
+// TestClusterColumns: sums and maxima over columns by the blocks of a cluster, as choose.Schedule has them where columns are
 // few.
 func TestClusterColumns(t *testing.T) {
 	r := rand.New(rand.NewSource(6))
@@ -251,7 +252,7 @@ end
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := nest.Threads(k, nest.GPU{Clusters: true, Processors: 132})
+		s := choose.Schedule(k, choose.GPU{Clusters: true, Processors: 132})
 		p, err := nest.Program("k", k, s)
 		if err != nil {
 			t.Fatal(err)

@@ -94,7 +94,7 @@ func (p *padder) call(o *ir.Op, families map[*ir.Value]*family) {
 			}
 		}
 	}
-	for _, part := range sections(k) {
+	for _, part := range k.All() {
 		of := make([]*ir.Value, 0, len(part.Args)+len(part.Results))
 		for _, i := range part.Args {
 			of = append(of, o.Args[i])
@@ -113,19 +113,4 @@ func (p *padder) call(o *ir.Op, families map[*ir.Value]*family) {
 			}
 		}
 	}
-}
-
-// sections are those of k, or k as one.
-func sections(k *fusion.Kernel) []*fusion.Section {
-	if k.Class == fusion.Horizontal {
-		return k.Sections
-	}
-	s := &fusion.Section{Kernel: k}
-	for i := range k.F.Args {
-		s.Args = append(s.Args, i)
-	}
-	for j := range k.F.Results {
-		s.Results = append(s.Results, j)
-	}
-	return []*fusion.Section{s}
 }

@@ -44,9 +44,9 @@ func (d *end) newCall(op comm.Op) (*call, error) {
 	for _, t := range append([]comm.Tensor{{Outer: op.Outer, Inner: op.Inner, Src: op.Src, Dst: op.Dst}}, op.Rest...) {
 		c.tensors = append(c.tensors, c.newTensor(t, &at))
 	}
-	l.reserve(at)
+	l.room.reserve(at)
 	if l.sends {
-		l.slotBytes = max(l.slotBytes, c.tensors[0].bytes)
+		l.room.slotBytes = max(l.room.slotBytes, c.tensors[0].bytes)
 	}
 	l.signatures = append(l.signatures, signature(&op))
 	return c, nil
@@ -115,7 +115,7 @@ func (c *call) StartOn(stream uintptr) error {
 		return c.d.invalid(&c.op, "the device is not connected")
 	}
 	l := c.l
-	l.issued++
+	l.queue.issued++
 	var err error
 	if l.sends {
 		err = c.post(stream)
@@ -146,9 +146,7 @@ func (c *call) failed(err error) error {
 	if e, ok := err.(*comm.Error); ok {
 		return e
 	}
-	e := c.d.fault(&c.op, err)
-	e.Op = c.op.Describe(c.l.issued)
-	return e
+	return c.d.faultAt(&c.op, c.l.queue.issued, err)
 }
 
 // issue gives the lane all of the operation.
@@ -169,14 +167,14 @@ func (c *call) issue(stream uintptr) error {
 	if err := s.Record(c.end, l.stream); err != nil {
 		return err
 	}
-	l.opened(issue{call: c, seq: l.issued, begun: c.begun, end: c.end})
+	l.queue.opened(issue{op: &c.op, seq: l.queue.issued, begun: c.begun, end: c.end})
 	return nil
 }
 
 // post copies a message to a slot in the stream itself, and lets it travel from there.
 func (c *call) post(stream uintptr) error {
 	s, l := c.d.streams, c.l
-	t, x := l.slot(l.issued), &c.tensors[0]
+	t, x := l.room.slot(l.queue.issued), &c.tensors[0]
 	if err := s.Await(stream, t.free); err != nil { // of the message that had the slot
 		return err
 	}
@@ -195,7 +193,7 @@ func (c *call) post(stream uintptr) error {
 	if err := s.Record(t.free, l.stream); err != nil {
 		return err
 	}
-	l.opened(issue{call: c, seq: l.issued, begun: t.copied, end: t.free})
+	l.queue.opened(issue{op: &c.op, seq: l.queue.issued, begun: t.copied, end: t.free})
 	return nil
 }
 

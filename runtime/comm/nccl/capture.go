@@ -3,7 +3,6 @@ package nccl
 import (
 	"encoding/binary"
 	"fmt"
-	"sync/atomic"
 
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
@@ -75,7 +74,7 @@ func (c *call) capture(k int) (uintptr, error) {
 	c.l.captured = true
 	return c.d.streams.Capture(c.l.stream, func() error {
 		if c.l.sends {
-			return c.depart(c.l.slot(uint64(k)))
+			return c.depart(c.l.room.slot(uint64(k)))
 		}
 		return c.exchange()
 	})
@@ -85,7 +84,7 @@ func (c *call) capture(k int) (uintptr, error) {
 // before the one that had it has left.
 func (l *lane) link(out []device.Captured, list []int, ops []device.Enqueued) {
 	before := -1
-	places := make([]int, len(l.slots)) // by slot, the message that has it
+	places := make([]int, len(l.room.slots)) // by slot, the message that has it
 	for k := range places {
 		places[k] = -1
 	}
@@ -102,7 +101,7 @@ func (l *lane) link(out []device.Captured, list []int, ops []device.Enqueued) {
 			continue
 		}
 		has := &places[k%len(places)]
-		out[i].Post = line(l.slot(uint64(k)).at, x.src, x.bytes)
+		out[i].Post = line(l.room.slot(uint64(k)).at, x.src, x.bytes)
 		out[i].Room, *has = *has, i
 	}
 }
@@ -113,47 +112,15 @@ func (d *end) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) erro
 		return err
 	}
 	for _, l := range d.order {
-		if err := l.awaitIssued(stream); err != nil {
+		if err := l.queue.awaitIssued(d.streams, stream); err != nil {
 			return d.fail(l.fault("is out of order", err))
 		}
 	}
-	for i, q := range ops {
-		c := q.(*call)
-		c.l.issued++
-		c.l.open = append(c.l.open, issue{call: c, seq: c.l.issued, marks: marks[2*i : 2*i+2]})
+	for i, x := range ops {
+		c := x.(*call)
+		q := &c.l.queue
+		q.issued++
+		q.open = append(q.open, issue{op: &c.op, seq: q.issued, marks: marks[2*i : 2*i+2]})
 	}
 	return nil
-}
-
-// awaitIssued has a stream wait for what was issued by itself, of which messages may still be under way. What was
-// replayed before has ended.
-func (l *lane) awaitIssued(stream uintptr) error {
-	kept := l.open[:0]
-	for _, x := range l.open {
-		if x.marks == nil {
-			kept = append(kept, x)
-		}
-	}
-	l.open = kept
-	for i := range l.open {
-		if err := l.d.streams.Await(stream, l.open[i].end); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// begun says whether the lane has come to the operation, and ended whether it is done.
-func (x *issue) hasBegun(s device.Streams) (bool, error) {
-	if x.marks != nil {
-		return atomic.LoadUint32(&x.marks[0]) != 0, nil
-	}
-	return s.Reached(x.begun)
-}
-
-func (x *issue) hasEnded(s device.Streams) (bool, error) {
-	if x.marks != nil {
-		return atomic.LoadUint32(&x.marks[1]) != 0, nil
-	}
-	return s.Reached(x.end)
 }

@@ -150,3 +150,10 @@ func (d *end) fault(op *comm.Op, err error) *comm.Error {
 	return &comm.Error{Reason: comm.ReasonFault, Rank: d.Rank(), Op: op.Describe(0),
 		Msg: fmt.Sprintf("rank %d cannot exchange what is on its GPU, in %s", d.Rank(), op.Describe(0)), Err: err}
 }
+
+// faultAt is the error of an operation of which the library has failed, as number seq of its lane.
+func (d *end) faultAt(op *comm.Op, seq uint64, err error) *comm.Error {
+	e := d.fault(op, err)
+	e.Op = op.Describe(seq)
+	return e
+}

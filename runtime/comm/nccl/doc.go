@@ -5,13 +5,16 @@
 //	host, err := comm.Open("mpi", mesh, options)
 //	end, err := nccl.Over(host[0], nccl.Options{…})
 //
-// In come operations on memories that are device.Located. Out come calls that are device.Enqueued:
+// In: operations on memories that are device.Located.
+//
+// Out: calls that are device.Enqueued:
 // the engine starts and waits for them in its own stream, and the host waits for none.
 //
 //	engine's stream   kernels ── ready ─────────── concurrent kernels ── waits for end ── kernels
 //	a lane's stream              └ waits ── pack ── collective ── unpack ── end ┘
 //
-// A lane is a communicator and a stream of its own: one for each list of mesh axes, and one, or a few, for
+// A lane is a communicator and a stream of its own, with a party (who exchanges), a room (memory) and a queue (what
+// is under way): one for each list of mesh axes, and one, or a few, for
 // each pair of a sender and a receiver. So what waits for what is what the plan was proved with: operations
 // of one group are in order, those of different groups wait for one another only where the program says
 // so. NCCL's messages have no tags; those of which tags are in one lane says
@@ -41,10 +44,10 @@
 // Left to the host's transport (device.ErrNotEnqueued): maxima of floats, as NCCL does not say what
 // becomes of NaN; reductions of types that it does not have; messages of plans whose order is not one.
 //
-// The invariant: the elements that arrive are those that the operation says, for sums up to
+// Invariant: the elements that arrive are those that the operation says, for sums up to
 // rounding. The order of a sum is NCCL's, so that it may have other bits than under other transports.
 //
 // Package fakenccl is a library for tests.
 //
-// It imports internal/dtype, internal/foreign, runtime/comm and runtime/device.
+// Imports: internal/dtype, internal/foreign, runtime/comm and runtime/device.
 package nccl

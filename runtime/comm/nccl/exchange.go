@@ -52,7 +52,7 @@ func (c *call) pack(x *tensor) error {
 	}
 	n := int64(len(c.l.members))
 	for j := range n {
-		err := c.d.streams.Copy(c.l.stream, device.Rows{Dst: uint64(c.l.scratch + x.packed + j*x.bytes), Src: uint64(x.src + j*x.inner),
+		err := c.d.streams.Copy(c.l.stream, device.Rows{Dst: uint64(c.l.room.scratch + x.packed + j*x.bytes), Src: uint64(x.src + j*x.inner),
 			DstEvery: x.inner, SrcEvery: n * x.inner, Width: x.inner, Height: x.outer})
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (c *call) unpack(x *tensor) error {
 	}
 	n := int64(len(c.l.members))
 	for j := range n {
-		err := c.d.streams.Copy(c.l.stream, device.Rows{Dst: uint64(x.dst + j*x.dstInner), Src: uint64(c.l.scratch + x.unpacked + j*x.bytes),
+		err := c.d.streams.Copy(c.l.stream, device.Rows{Dst: uint64(x.dst + j*x.dstInner), Src: uint64(c.l.room.scratch + x.unpacked + j*x.bytes),
 			DstEvery: n * x.dstInner, SrcEvery: x.dstInner, Width: x.dstInner, Height: x.dstOuter})
 		if err != nil {
 			return err
@@ -95,14 +95,14 @@ func (c *call) unpack(x *tensor) error {
 // piece.
 func (c *call) from(x *tensor, j int64) int64 {
 	if x.packed >= 0 {
-		return c.l.scratch + x.packed + j*x.bytes
+		return c.l.room.scratch + x.packed + j*x.bytes
 	}
 	return x.src + j*x.bytes
 }
 
 func (c *call) into(x *tensor, j int64) int64 {
 	if x.unpacked >= 0 {
-		return c.l.scratch + x.unpacked + j*x.bytes
+		return c.l.room.scratch + x.unpacked + j*x.bytes
 	}
 	return x.dst + j*x.bytes
 }

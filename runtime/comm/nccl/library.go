@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -34,34 +35,23 @@ type library struct {
 
 func (l *library) symbols() []symbol {
 	return []symbol{
-		{name: "ncclGetVersion", at: &l.getVersion},
-		{name: "ncclGetErrorString", at: &l.getErrorString},
-		{name: "ncclGetUniqueId", at: &l.getUniqueID},
-		{name: "ncclCommInitRankConfig", at: &l.initRank},
-		{name: "ncclCommFinalize", at: &l.finalize},
-		{name: "ncclCommDestroy", at: &l.destroy},
-		{name: "ncclCommAbort", at: &l.abort},
-		{name: "ncclCommGetAsyncError", at: &l.state},
-		{name: "ncclGroupStart", at: &l.groupStart},
-		{name: "ncclGroupEnd", at: &l.groupEnd},
-		{name: "ncclAllReduce", at: &l.allReduce},
-		{name: "ncclReduceScatter", at: &l.reduceScatter},
-		{name: "ncclAllGather", at: &l.allGather},
-		{name: "ncclSend", at: &l.send},
-		{name: "ncclRecv", at: &l.recv},
-		{name: "ncclMemAlloc", at: &l.memAlloc, optional: true},
-		{name: "ncclMemFree", at: &l.memFree, optional: true},
-		{name: "ncclCommRegister", at: &l.register, optional: true},
-		{name: "ncclCommDeregister", at: &l.deregister, optional: true},
+		{"ncclGetVersion", &l.getVersion}, {"ncclGetErrorString", &l.getErrorString}, {"ncclGetUniqueId", &l.getUniqueID},
+		{"ncclCommInitRankConfig", &l.initRank}, {"ncclCommFinalize", &l.finalize}, {"ncclCommDestroy", &l.destroy},
+		{"ncclCommAbort", &l.abort}, {"ncclCommGetAsyncError", &l.state}, {"ncclGroupStart", &l.groupStart},
+		{"ncclGroupEnd", &l.groupEnd}, {"ncclAllReduce", &l.allReduce}, {"ncclReduceScatter", &l.reduceScatter},
+		{"ncclAllGather", &l.allGather}, {"ncclSend", &l.send}, {"ncclRecv", &l.recv}, {"ncclMemAlloc", &l.memAlloc},
+		{"ncclMemFree", &l.memFree}, {"ncclCommRegister", &l.register}, {"ncclCommDeregister", &l.deregister},
 	}
 }
 
 // symbol is a function and where its address goes.
 type symbol struct {
-	name     string
-	at       *uintptr
-	optional bool // libraries older than it are served, too
+	name string
+	at   *uintptr
 }
+
+// optional are functions without which older libraries are served, too.
+var optional = []string{"ncclMemAlloc", "ncclMemFree", "ncclCommRegister", "ncclCommDeregister"}
 
 // opening is the library that all devices of the process share.
 var opening struct {
@@ -109,7 +99,7 @@ func open() (*library, error) {
 	for _, s := range l.symbols() {
 		at, err := lookup(s.name)
 		if err != nil || at == 0 {
-			if s.optional {
+			if slices.Contains(optional, s.name) {
 				continue
 			}
 			return nil, launchError(nil, "%s has no %s, which came with NCCL 2.14; install a newer one: %s", name, s.name, Install)

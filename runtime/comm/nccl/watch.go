@@ -7,32 +7,6 @@ import (
 	"ptc/runtime/comm"
 )
 
-// issue is an operation that was issued, or is of a graph that was launched.
-type issue struct {
-	call       *call
-	seq        uint64
-	begun, end uintptr  // events
-	marks      []uint32 // of a graph, in their place
-}
-
-// opened notes an operation of the lane. Its events are those of the same operation a run before,
-// of a message those of the one that had the slot: what is older is then no longer looked at.
-func (l *lane) opened(x issue) {
-	for i := range l.open {
-		if l.open[i].marks == nil && l.open[i].end == x.end {
-			l.open = append(l.open[:0], l.open[i+1:]...)
-			break
-		}
-	}
-	l.open = append(l.open, x)
-}
-
-// patience is since when a lane waits for an operation.
-type patience struct {
-	seq   uint64 // 0: for none
-	since time.Time
-}
-
 // Watch looks at the oldest operation of each lane.
 func (d *end) Watch() error {
 	if err := d.Failed(); err != nil {
@@ -51,47 +25,33 @@ func (d *end) Watch() error {
 }
 
 func (l *lane) watch() error {
-	s := l.d.streams
-	for len(l.open) > 0 {
-		done, err := l.open[0].hasEnded(s)
-		if err != nil {
-			return err
-		}
-		if !done {
-			break
-		}
-		l.open = append(l.open[:0], l.open[1:]...)
+	s, q := l.d.streams, &l.queue
+	x, err := q.settle(s)
+	if err != nil {
+		return err
 	}
-	if len(l.open) == 0 || l.sends && l.open[0].marks == nil && len(l.open) < len(l.slots) {
+	if x == nil || l.sends && x.marks == nil && len(q.open) < len(l.room.slots) {
 		return nil // nobody waits for a message that is sent while there is room, but for the end of a graph
 	}
 	if err := l.comm.ask(); err != nil && err != error(errInProgress) {
-		return l.open[0].failed(err)
+		return l.d.faultAt(x.op, x.seq, err)
 	}
-	x := &l.open[0]
 	begun, err := x.hasBegun(s)
 	switch {
 	case err != nil:
 		return err
 	case !begun:
-	case l.waits.seq != x.seq:
-		l.waits = patience{x.seq, time.Now()}
-	case time.Since(l.waits.since) > l.d.o.Timeout:
+	case q.waits.seq != x.seq:
+		q.waits = patience{x.seq, time.Now()}
+	case time.Since(q.waits.since) > l.d.o.Timeout:
 		return l.late(x)
 	}
 	return nil
 }
 
-// failed is the error of an operation that the library has given up.
-func (x *issue) failed(err error) error {
-	e := x.call.d.fault(&x.call.op, err)
-	e.Op = x.call.op.Describe(x.seq)
-	return e
-}
-
 // late is the error of an operation that took too long. The library does not say whom it waits for.
 func (l *lane) late(x *issue) error {
-	others, what := l.others(), x.call.op.Describe(x.seq)
+	others, what := l.others(), x.op.Describe(x.seq)
 	if len(others) == 1 {
 		return comm.Late(l.d.Rank(), what, l.d.o.Timeout, others, nil)
 	}
@@ -126,7 +86,7 @@ func (l *lane) abort() {
 	} else if h != 0 {
 		_ = l.d.lib.call("ncclCommAbort", l.d.lib.abort, h)
 	}
-	l.comm.handle, l.open, l.handles = 0, nil, nil
+	l.comm.handle, l.queue.open, l.handles = 0, nil, nil
 }
 
 // End waits until all messages have left, and ends the communicators. After a failure these were
@@ -156,19 +116,19 @@ func (d *end) End() error {
 func (d *end) drain() error {
 	since := time.Now()
 	for _, l := range d.order {
-		for i := 0; len(l.open) > 0; i++ {
-			switch done, err := l.open[0].hasEnded(d.streams); {
-			case err != nil:
+		for i := 0; ; i++ {
+			x, err := l.queue.settle(d.streams)
+			if err != nil {
 				return err
-			case done:
-				l.open = l.open[1:]
-				continue
+			}
+			if x == nil {
+				break
 			}
 			if err := d.Device.Failed(); err != nil {
 				return err
 			}
 			if time.Since(since) > d.o.Timeout {
-				return l.late(&l.open[0])
+				return l.late(x)
 			}
 			if i > looks {
 				time.Sleep(nap)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"unsafe"
+
+	"ptc/runtime/cuda/fakelib"
 )
 
 func start(d *Driver, _ *gpu, a []uintptr) int {
@@ -18,12 +20,12 @@ func start(d *Driver, _ *gpu, a []uintptr) int {
 }
 
 func version(d *Driver, _ *gpu, a []uintptr) int {
-	*pointer[int32](a[0]) = int32(d.o.Version)
+	*fakelib.Pointer[int32](a[0]) = int32(d.o.Version)
 	return Success
 }
 
 func deviceCount(d *Driver, _ *gpu, a []uintptr) int {
-	*pointer[int32](a[0]) = int32(len(d.gpus))
+	*fakelib.Pointer[int32](a[0]) = int32(len(d.gpus))
 	return Success
 }
 
@@ -34,7 +36,7 @@ func deviceGet(d *Driver, _ *gpu, a []uintptr) int {
 	if int(a[1]) >= len(d.gpus) {
 		return InvalidValue
 	}
-	*pointer[int32](a[0]) = firstDevice + int32(a[1])
+	*fakelib.Pointer[int32](a[0]) = firstDevice + int32(a[1])
 	return Success
 }
 
@@ -42,76 +44,57 @@ func deviceGet(d *Driver, _ *gpu, a []uintptr) int {
 func (d *Driver) of(device uintptr) *gpu {
 	n := int(int32(device)) - firstDevice
 	if n < 0 || n >= len(d.gpus) {
-		d.problem("there is no device %d", int32(device))
+		d.Problem("there is no device %d", int32(device))
 		return nil
 	}
 	return d.gpus[n]
 }
 
-func deviceName(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[2])
-	if g == nil {
-		return InvalidDevice
-	}
+func deviceName(d *Driver, g *gpu, a []uintptr) int {
 	name := fmt.Sprintf("Fake GPU %d\x00", g.number)
 	if int(a[1]) < len(name) {
 		return InvalidValue
 	}
-	copy(unsafe.Slice(pointer[byte](a[0]), len(name)), name)
+	copy(unsafe.Slice(fakelib.Pointer[byte](a[0]), len(name)), name)
 	return Success
 }
 
-func deviceUUID(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[1])
-	if g == nil {
-		return InvalidDevice
-	}
-	*pointer[[16]byte](a[0]) = [16]byte{0: 0xfa, 15: byte(g.number)}
+func deviceUUID(d *Driver, g *gpu, a []uintptr) int {
+	*fakelib.Pointer[[16]byte](a[0]) = [16]byte{0: 0xfa, 15: byte(g.number)}
 	return Success
 }
 
-func deviceAttribute(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[2])
-	if g == nil {
-		return InvalidDevice
-	}
+func deviceAttribute(d *Driver, g *gpu, a []uintptr) int {
 	major, minor := d.o.Major, d.o.Minor
 	if d.o.Mixed && g.number > 0 {
 		major, minor = 8, 0
 	}
 	switch a[1] {
 	case 75: // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-		*pointer[int32](a[0]) = int32(major)
+		*fakelib.Pointer[int32](a[0]) = int32(major)
 	case 76: // … MINOR
-		*pointer[int32](a[0]) = int32(minor)
+		*fakelib.Pointer[int32](a[0]) = int32(minor)
 	case 97: // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-		*pointer[int32](a[0]) = int32(d.shared())
+		*fakelib.Pointer[int32](a[0]) = int32(d.shared())
 	default:
 		return InvalidValue
 	}
 	return Success
 }
 
-func retain(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[1])
-	if g == nil {
-		return InvalidDevice
-	}
+func retain(d *Driver, g *gpu, a []uintptr) int {
 	if g.context == 0 {
-		g.context = d.handle(g)
+		g.context = d.Handle(g)
 	}
 	g.refs++
-	*pointer[uintptr](a[0]) = g.context
+	*fakelib.Pointer[uintptr](a[0]) = g.context
 	return Success
 }
 
-func release(d *Driver, _ *gpu, a []uintptr) int {
-	g := d.of(a[0])
+func release(d *Driver, g *gpu, a []uintptr) int {
 	switch {
-	case g == nil:
-		return InvalidDevice
 	case g.refs == 0:
-		d.problem("the context of GPU %d is released too often", g.number)
+		d.Problem("the context of GPU %d is released too often", g.number)
 		return InvalidContext
 	}
 	g.refs--
@@ -120,16 +103,16 @@ func release(d *Driver, _ *gpu, a []uintptr) int {
 
 func setCurrent(d *Driver, _ *gpu, a []uintptr) int {
 	if a[0] == 0 {
-		delete(d.threads, thread())
+		delete(d.threads, fakelib.Thread())
 		return Success
 	}
 	for _, g := range d.gpus {
 		if g.context == a[0] && g.refs > 0 {
-			d.threads[thread()] = g
+			d.threads[fakelib.Thread()] = g
 			return g.sticky
 		}
 	}
-	d.problem("there is no context %#x", a[0])
+	d.Problem("there is no context %#x", a[0])
 	return InvalidContext
 }
 
@@ -151,31 +134,21 @@ func errorText(_ *Driver, _ *gpu, a []uintptr) int { return text(a, "the text of
 func text(a []uintptr, prefix string) int {
 	name, ok := names[int(a[0])]
 	if !ok {
-		*pointer[uintptr](a[1]) = 0
+		*fakelib.Pointer[uintptr](a[1]) = 0
 		return InvalidValue
 	}
 	key := prefix + name
 	if texts[key] == nil {
 		texts[key] = []byte(key + "\x00")
 	}
-	*pointer[uintptr](a[1]) = uintptr(unsafe.Pointer(unsafe.SliceData(texts[key])))
+	*fakelib.Pointer[uintptr](a[1]) = uintptr(unsafe.Pointer(unsafe.SliceData(texts[key])))
 	return Success
-}
-
-// object is what a handle stands for.
-type object any
-
-// handle gives an object a handle.
-func (d *Driver) handle(o object) uintptr {
-	d.next += 16
-	d.objects[d.next] = o
-	return d.next
 }
 
 // get is the object of a type with a handle; for what no handle is, a problem.
 func get[T any](d *Driver, what string, handle uintptr) (o T, ok bool) {
-	if o, ok = d.objects[handle].(T); !ok {
-		d.problem("there is no %s %#x", what, handle)
+	if o, ok = fakelib.Get[T](&d.Handles, handle); !ok {
+		d.Problem("there is no %s %#x", what, handle)
 	}
 	return o, ok
 }
@@ -185,7 +158,7 @@ func (d *Driver) Leaks() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []string
-	for _, o := range d.objects {
+	for _, o := range d.Objects() {
 		switch o.(type) {
 		case *gpu, *kernel, *node:
 		default:

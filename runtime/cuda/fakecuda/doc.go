@@ -26,5 +26,5 @@
 // The invariant: the same calls with the same options do the same. There is one driver at a time,
 // as C functions cannot be taken back: the last one that was made.
 //
-// It imports backend/gpu/emu, backend/gpu/ptx and internal/foreign. Only tests import it.
+// Imports: backend/gpu/emu, backend/gpu/ptx and runtime/cuda/fakelib. Only tests import it.
 package fakecuda

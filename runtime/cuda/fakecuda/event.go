@@ -1,5 +1,7 @@
 package fakecuda
 
+import "ptc/runtime/cuda/fakelib"
+
 // event is a mark in a stream: how often it was recorded, up to which record streams have come, and
 // when.
 type event struct {
@@ -14,7 +16,7 @@ func eventCreate(d *Driver, g *gpu, a []uintptr) int {
 	if a[1] != 0 && a[1] != 2 { // CU_EVENT_DISABLE_TIMING
 		return InvalidValue
 	}
-	*pointer[uintptr](a[0]) = d.handle(&event{g: g, untimed: a[1] == 2})
+	*fakelib.Pointer[uintptr](a[0]) = d.Handle(&event{g: g, untimed: a[1] == 2})
 	return Success
 }
 
@@ -50,13 +52,9 @@ func streamWaitEvent(d *Driver, _ *gpu, a []uintptr) int {
 // as it may: who does nothing but ask comes to an end on a GPU, too.
 const patience = 256
 
-func eventQuery(d *Driver, g *gpu, a []uintptr) int {
-	e, ok := get[*event](d, "event", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func eventQuery(d *Driver, g *gpu, e *event, a []uintptr) int {
 	if e.reached < e.recorded {
-		if e.asked++; d.rng != nil || e.asked > patience {
+		if e.asked++; d.clock.rng != nil || e.asked > patience {
 			d.flushAll(g) // as time passes
 		}
 	}
@@ -75,10 +73,10 @@ func eventElapsed(d *Driver, _ *gpu, a []uintptr) int {
 	case !ok || !ok2 || from.g != to.g:
 		return InvalidHandle
 	case from.untimed || to.untimed || from.recorded == 0 || to.recorded == 0 || from.reached < from.recorded || to.reached < to.recorded:
-		d.problem("the time of an event that was not reached")
+		d.Problem("the time of an event that was not reached")
 		return NotReady
 	}
-	*pointer[float32](a[0]) = float32(to.at-from.at) / 1e6
+	*fakelib.Pointer[float32](a[0]) = float32(to.at-from.at) / 1e6
 	return Success
 }
 
@@ -86,17 +84,13 @@ func eventDestroy(d *Driver, _ *gpu, a []uintptr) int {
 	if _, ok := get[*event](d, "event", a[0]); !ok {
 		return InvalidHandle
 	}
-	delete(d.objects, a[0])
+	d.Drop(a[0])
 	return Success
 }
 
-func memset(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[3])
-	if !ok {
-		return InvalidHandle
-	}
+func memset(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if _, err := g.Bytes(uint64(a[0]), int(a[2])); err != nil {
-		d.problem("memory is set: %v", err)
+		d.Problem("memory is set: %v", err)
 		return InvalidValue
 	}
 	set := func() int {

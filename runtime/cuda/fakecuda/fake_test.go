@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"ptc/internal/foreign"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // caller calls functions of a driver as C does.
@@ -132,7 +133,7 @@ func (c *caller) instantiate() {
 
 func (c *caller) fill(x byte) {
 	for i := range size {
-		*pointer[byte](c.pin + uintptr(i)) = x
+		*fakelib.Pointer[byte](c.pin + uintptr(i)) = x
 	}
 }
 
@@ -151,11 +152,11 @@ func TestLate(t *testing.T) {
 		t.Errorf("%d, ran %v", r, c.d.Order())
 	}
 	c.must("cuMemcpyDtoHAsync_v2", c.pin, uintptr(c.mem), size, c.stream)
-	if *pointer[byte](c.pin) != 2 {
+	if *fakelib.Pointer[byte](c.pin) != 2 {
 		t.Error("a copy is done before it is waited for")
 	}
-	if r := c.sync(); r != Success || *pointer[uint32](c.pin + 64) != 0x02020203 {
-		t.Errorf("%d, %#x", r, *pointer[uint32](c.pin + 64))
+	if r := c.sync(); r != Success || *fakelib.Pointer[uint32](c.pin + 64) != 0x02020203 {
+		t.Errorf("%d, %#x", r, *fakelib.Pointer[uint32](c.pin + 64))
 	}
 	var got [4]byte
 	c.must("cuMemcpyDtoHAsync_v2", uintptr(unsafe.Pointer(&got)), uintptr(c.mem), 4, c.stream) // pageable: at once

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"ptc/backend/gpu/emu"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // graph is nodes that are made, exec one that can be launched.
@@ -57,7 +58,7 @@ func (d *Driver) newLaunch(function uintptr, grid, block [3]uint32, shared uint3
 	}
 	e := k.program.Entry()
 	bad := func(what string) (*launch, int) {
-		d.problem("kernel %s is launched with %s", e.Name, what)
+		d.Problem("kernel %s is launched with %s", e.Name, what)
 		return nil, InvalidValue
 	}
 	switch {
@@ -75,15 +76,15 @@ func (d *Driver) newLaunch(function uintptr, grid, block [3]uint32, shared uint3
 		if params == 0 {
 			return bad("no arguments")
 		}
-		at := *pointer[uintptr](params + 8*uintptr(i))
+		at := *fakelib.Pointer[uintptr](params + 8*uintptr(i))
 		if at == 0 {
 			return bad("fewer arguments than it takes")
 		}
 		if p.Bytes > 0 {
-			l.args = append(l.args, emu.Arg{Bytes: slices.Clone(unsafe.Slice(pointer[byte](at), p.Bytes))})
+			l.args = append(l.args, emu.Arg{Bytes: slices.Clone(unsafe.Slice(fakelib.Pointer[byte](at), p.Bytes))})
 			continue
 		}
-		l.args = append(l.args, emu.Word(*pointer[uint64](at)))
+		l.args = append(l.args, emu.Word(*fakelib.Pointer[uint64](at)))
 	}
 	return l, Success
 }
@@ -93,25 +94,21 @@ const maxSteps = 1 << 24
 
 func (d *Driver) run(g *gpu, l *launch) int {
 	if l.k.m.unloaded {
-		d.problem("kernel %s is launched after its module was unloaded", l.k.program.Entry().Name)
+		d.Problem("kernel %s is launched after its module was unloaded", l.k.program.Entry().Name)
 		return InvalidHandle
 	}
-	g.Options = emu.Options{Check: true, Late: d.rng == nil, Steps: maxSteps}
-	if d.rng != nil {
-		g.Seed = d.rng.Uint64()
+	g.Options = emu.Options{Check: true, Late: d.clock.rng == nil, Steps: maxSteps}
+	if d.clock.rng != nil {
+		g.Seed = d.clock.rng.Uint64()
 	}
-	d.order = append(d.order, l.k.program.Entry().Name)
+	d.notes.add(&d.order, l.k.program.Entry().Name)
 	if err := g.Run(l.k.program, emu.Launch{Grid: l.blocks, Shared: l.shared, Args: l.args}); err != nil {
 		return d.fault(g, err)
 	}
 	return Success
 }
 
-func launchKernel(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[8])
-	if !ok {
-		return InvalidHandle
-	}
+func launchKernel(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	grid, block := [3]uint32{uint32(a[1]), uint32(a[2]), uint32(a[3])}, [3]uint32{uint32(a[4]), uint32(a[5]), uint32(a[6])}
 	l, r := d.newLaunch(a[0], grid, block, uint32(a[7]), a[9], a[10])
 	if r != Success {
@@ -124,20 +121,16 @@ func graphCreate(d *Driver, g *gpu, a []uintptr) int {
 	if a[1] != 0 {
 		return InvalidValue
 	}
-	*pointer[uintptr](a[0]) = d.handle(&graph{g: g})
+	*fakelib.Pointer[uintptr](a[0]) = d.Handle(&graph{g: g})
 	return Success
 }
 
-func graphDestroy(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func graphDestroy(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	for _, n := range x.nodes {
-		delete(d.objects, n.handle)
+		d.Drop(n.handle)
 	}
 	countGraphs(x.nodes, -1)
-	delete(d.objects, a[0])
+	d.Drop(a[0])
 	return Success
 }
 
@@ -148,10 +141,10 @@ func (d *Driver) add(a []uintptr, n *node) int {
 		return InvalidHandle
 	}
 	if a[3] > 0 {
-		for _, h := range unsafe.Slice(pointer[uintptr](a[2]), a[3]) {
+		for _, h := range unsafe.Slice(fakelib.Pointer[uintptr](a[2]), a[3]) {
 			o, ok := get[*node](d, "node", h)
 			if ok && (o.of != x || slices.Contains(n.after, o)) {
-				d.problem("a node of another graph, or twice the same")
+				d.Problem("a node of another graph, or twice the same")
 			}
 			if !ok || o.of != x || slices.Contains(n.after, o) {
 				return InvalidValue
@@ -161,18 +154,18 @@ func (d *Driver) add(a []uintptr, n *node) int {
 	}
 	n.of = x
 	x.nodes = append(x.nodes, n)
-	n.handle = d.handle(n)
-	*pointer[uintptr](a[0]) = n.handle
+	n.handle = d.Handle(n)
+	*fakelib.Pointer[uintptr](a[0]) = n.handle
 	return Success
 }
 
 // addKernel reads CUDA_KERNEL_NODE_PARAMS_v2 (cuda.h of CUDA 12.4) by the offsets of its fields.
 func addKernel(d *Driver, _ *gpu, a []uintptr) int {
 	p := a[4]
-	u32 := func(at uintptr) uint32 { return *pointer[uint32](p + at) }
-	word := func(at uintptr) uintptr { return *pointer[uintptr](p + at) }
+	u32 := func(at uintptr) uint32 { return *fakelib.Pointer[uint32](p + at) }
+	word := func(at uintptr) uintptr { return *fakelib.Pointer[uintptr](p + at) }
 	if word(56) != 0 || word(64) != 0 {
-		d.problem("a node with a kernel or a context")
+		d.Problem("a node with a kernel or a context")
 		return InvalidValue
 	}
 	l, r := d.newLaunch(word(0), [3]uint32{u32(8), u32(12), u32(16)}, [3]uint32{u32(20), u32(24), u32(28)}, u32(32), word(40), word(48))
@@ -184,7 +177,7 @@ func addKernel(d *Driver, _ *gpu, a []uintptr) int {
 
 func addCopy(d *Driver, g *gpu, a []uintptr) int {
 	if a[5] != g.context {
-		d.problem("a copy in another context")
+		d.Problem("a copy in another context")
 		return InvalidContext
 	}
 	c, r := d.readCopy(g, a[4])
@@ -197,39 +190,29 @@ func addCopy(d *Driver, g *gpu, a []uintptr) int {
 func addEmpty(d *Driver, _ *gpu, a []uintptr) int { return d.add(a, &node{}) }
 
 // graphNodes counts nodes, for who asks for none of them.
-func graphNodes(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[0])
+func graphNodes(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	switch {
-	case !ok:
-		return InvalidHandle
 	case a[1] != 0:
 		return InvalidValue
 	}
-	*pointer[uintptr](a[2]) = uintptr(len(x.nodes))
+	*fakelib.Pointer[uintptr](a[2]) = uintptr(len(x.nodes))
 	return Success
 }
 
-func instantiate(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[1])
+func instantiate(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	switch {
-	case !ok:
-		return InvalidHandle
 	case a[2] != 0:
 		return InvalidValue
 	}
 	countGraphs(x.nodes, 1)
-	*pointer[uintptr](a[0]) = d.handle(&exec{g: x.g, nodes: slices.Clone(x.nodes)})
+	*fakelib.Pointer[uintptr](a[0]) = d.Handle(&exec{g: x.g, nodes: slices.Clone(x.nodes)})
 	return Success
 }
 
-func execDestroy(d *Driver, g *gpu, a []uintptr) int {
-	x, ok := get[*exec](d, "executable graph", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func execDestroy(d *Driver, g *gpu, x *exec, a []uintptr) int {
 	r := d.flushAll(g)
 	countGraphs(x.nodes, -1)
-	delete(d.objects, a[0])
+	d.Drop(a[0])
 	return r
 }
 
@@ -241,7 +224,7 @@ func graphLaunch(d *Driver, g *gpu, a []uintptr) int {
 	}
 	for _, n := range x.nodes {
 		if n.launch != nil && n.launch.k.m.unloaded {
-			d.problem("a graph is launched after the module of kernel %s was unloaded", n.launch.k.program.Entry().Name)
+			d.Problem("a graph is launched after the module of kernel %s was unloaded", n.launch.k.program.Entry().Name)
 			return InvalidHandle
 		}
 	}

@@ -1,6 +1,10 @@
 package fakecuda
 
-import "slices"
+import (
+	"slices"
+
+	"ptc/runtime/cuda/fakelib"
+)
 
 // Memory is that of a GPU, as what a library does reaches it.
 type Memory struct{ g *gpu }
@@ -19,8 +23,8 @@ func (d *Driver) Work(on uintptr, instructions int64, do func(Memory) error) int
 	if !ok {
 		return InvalidHandle
 	}
-	if d.threads[thread()] != s.g {
-		d.problem("a library works on a thread without the context of GPU %d", s.g.number)
+	if d.threads[fakelib.Thread()] != s.g {
+		d.Problem("a library works on a thread without the context of GPU %d", s.g.number)
 		return InvalidContext
 	}
 	work := func() int {
@@ -43,7 +47,7 @@ func (d *Driver) capture(s *stream, n *node) int {
 		n.after = []*node{s.into.nodes[k-1]}
 	}
 	s.into.nodes = append(s.into.nodes, n)
-	n.handle = d.handle(n)
+	n.handle = d.Handle(n)
 	countGraphs([]*node{n}, 1)
 	return Success
 }
@@ -52,52 +56,41 @@ func (d *Driver) capture(s *stream, n *node) int {
 func (d *Driver) Capturing(on uintptr) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s, ok := d.objects[on].(*stream)
+	s, ok := fakelib.Get[*stream](&d.Handles, on)
 	return ok && s.into != nil
 }
 
-func beginCapture(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
+func beginCapture(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	switch {
-	case !ok:
-		return InvalidHandle
 	case a[1] != 1 || s.into != nil: // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-		d.problem("a capture within another, or for more than the thread")
+		d.Problem("a capture within another, or for more than the thread")
 		return InvalidValue
-	case d.captures[thread()] != nil:
-		d.problem("a thread captures two streams")
+	case d.captures[fakelib.Thread()] != nil:
+		d.Problem("a thread captures two streams")
 		return InvalidValue
 	}
 	s.into = &graph{g: g}
-	d.captures[thread()] = s
+	d.captures[fakelib.Thread()] = s
 	return Success
 }
 
-func endCapture(d *Driver, _ *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func endCapture(d *Driver, _ *gpu, s *stream, a []uintptr) int {
 	if s.into == nil {
-		d.problem("the end of a capture that was not begun")
+		d.Problem("the end of a capture that was not begun")
 		return InvalidValue
 	}
-	if d.captures[thread()] != s {
-		d.problem("a capture is ended on a thread that did not begin it")
+	if d.captures[fakelib.Thread()] != s {
+		d.Problem("a capture is ended on a thread that did not begin it")
 		return WrongThread
 	}
-	delete(d.captures, thread())
-	*pointer[uintptr](a[1]) = d.handle(s.into)
+	delete(d.captures, fakelib.Thread())
+	*fakelib.Pointer[uintptr](a[1]) = d.Handle(s.into)
 	s.into = nil
 	return Success
 }
 
 // addChild adds a copy of a graph as a node.
-func addChild(d *Driver, _ *gpu, a []uintptr) int {
-	x, ok := get[*graph](d, "graph", a[4])
-	if !ok {
-		return InvalidHandle
-	}
+func addChild(d *Driver, _ *gpu, x *graph, a []uintptr) int {
 	n := &node{child: slices.Clone(x.nodes)}
 	r := d.add(a, n)
 	if r == Success {

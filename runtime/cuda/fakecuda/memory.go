@@ -3,19 +3,18 @@ package fakecuda
 import (
 	"bytes"
 	"unsafe"
+
+	"ptc/runtime/cuda/fakelib"
 )
 
 func memInfo(d *Driver, g *gpu, a []uintptr) int {
-	*pointer[uintptr](a[0]) = uintptr(d.o.Memory - g.used)
-	*pointer[uintptr](a[1]) = uintptr(d.o.Memory)
+	*fakelib.Pointer[uintptr](a[0]) = uintptr(d.o.Memory - g.used)
+	*fakelib.Pointer[uintptr](a[1]) = uintptr(d.o.Memory)
 	return Success
 }
 
 func totalMem(d *Driver, _ *gpu, a []uintptr) int {
-	if d.of(a[1]) == nil {
-		return InvalidDevice
-	}
-	*pointer[uintptr](a[0]) = uintptr(d.o.Memory)
+	*fakelib.Pointer[uintptr](a[0]) = uintptr(d.o.Memory)
 	return Success
 }
 
@@ -27,7 +26,7 @@ func memAlloc(d *Driver, g *gpu, a []uintptr) int {
 	case n > d.o.Memory-g.used:
 		return OutOfMemory
 	}
-	*pointer[uint64](a[0]) = d.alloc(g, n)
+	*fakelib.Pointer[uint64](a[0]) = d.alloc(g, n)
 	return Success
 }
 
@@ -49,12 +48,12 @@ func spoil(b []byte) {
 func memFree(d *Driver, g *gpu, a []uintptr) int {
 	n, ok := g.allocs[uint64(a[0])]
 	if !ok {
-		d.problem("memory %#x is freed that is none", a[0])
+		d.Problem("memory %#x is freed that is none", a[0])
 		return InvalidValue
 	}
 	r := d.flushAll(g)
 	if err := g.Free(uint64(a[0])); err != nil {
-		d.problem("%v", err)
+		d.Problem("%v", err)
 	}
 	g.used -= n
 	delete(g.allocs, uint64(a[0]))
@@ -72,14 +71,14 @@ func hostAlloc(d *Driver, _ *gpu, a []uintptr) int {
 	spoil(b)
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	d.pinned[at] = b
-	*pointer[uintptr](a[0]) = at
+	*fakelib.Pointer[uintptr](a[0]) = at
 	return Success
 }
 
 func hostFree(d *Driver, g *gpu, a []uintptr) int {
 	b, ok := d.pinned[a[0]]
 	if !ok {
-		d.problem("memory of the host %#x is freed that is none", a[0])
+		d.Problem("memory of the host %#x is freed that is none", a[0])
 		return InvalidValue
 	}
 	r := d.flushAll(g)
@@ -99,18 +98,14 @@ func (d *Driver) pin(at, n uintptr) []byte {
 }
 
 // copyToDevice takes pageable memory at once, as a driver does, pinned memory when it runs.
-func copyToDevice(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[3])
-	if !ok {
-		return InvalidHandle
-	}
+func copyToDevice(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if _, err := g.Bytes(uint64(a[0]), int(a[2])); err != nil {
-		d.problem("a copy to the GPU: %v", err)
+		d.Problem("a copy to the GPU: %v", err)
 		return InvalidValue
 	}
 	src := d.pin(a[1], a[2])
 	if src == nil {
-		src = bytes.Clone(unsafe.Slice(pointer[byte](a[1]), a[2]))
+		src = bytes.Clone(unsafe.Slice(fakelib.Pointer[byte](a[1]), a[2]))
 	}
 	return d.enqueue(s, func() int {
 		dst, err := g.Bytes(uint64(a[0]), int(a[2]))
@@ -123,19 +118,15 @@ func copyToDevice(d *Driver, g *gpu, a []uintptr) int {
 }
 
 // copyToHost has ended when it returns, where the memory is pageable.
-func copyToHost(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[3])
-	if !ok {
-		return InvalidHandle
-	}
+func copyToHost(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if _, err := g.Bytes(uint64(a[1]), int(a[2])); err != nil {
-		d.problem("a copy from the GPU: %v", err)
+		d.Problem("a copy from the GPU: %v", err)
 		return InvalidValue
 	}
 	dst := d.pin(a[0], a[2])
 	pageable := dst == nil
 	if pageable {
-		dst = unsafe.Slice(pointer[byte](a[0]), a[2])
+		dst = unsafe.Slice(fakelib.Pointer[byte](a[0]), a[2])
 	}
 	r := d.enqueue(s, func() int {
 		src, err := g.Bytes(uint64(a[1]), int(a[2]))

@@ -7,6 +7,7 @@ import (
 
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/ptx"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // module is a loaded module.
@@ -42,7 +43,7 @@ func (d *Driver) shared() int {
 // cString is text of the caller's, up to the zero behind it.
 func cString(at uintptr) string {
 	var text []byte
-	for c := *pointer[byte](at); c != 0; c = *pointer[byte](at + uintptr(len(text))) {
+	for c := *fakelib.Pointer[byte](at); c != 0; c = *fakelib.Pointer[byte](at + uintptr(len(text))) {
 		text = append(text, c)
 	}
 	return string(text)
@@ -51,7 +52,7 @@ func cString(at uintptr) string {
 func moduleLoad(d *Driver, g *gpu, a []uintptr) int {
 	log, ok := readLogs(a[2], a[3], a[4])
 	if !ok {
-		d.problem("options of a module that are not known")
+		d.Problem("options of a module that are not known")
 		return InvalidValue
 	}
 	m, result, err := d.load(g, cString(a[1]))
@@ -60,7 +61,7 @@ func moduleLoad(d *Driver, g *gpu, a []uintptr) int {
 		return result
 	}
 	copy(log.info, d.o.Says+"\x00")
-	*pointer[uintptr](a[0]) = d.handle(m)
+	*fakelib.Pointer[uintptr](a[0]) = d.Handle(m)
 	return Success
 }
 
@@ -72,20 +73,20 @@ type logs struct{ info, errors []byte }
 func readLogs(n, options, values uintptr) (l logs, ok bool) {
 	var given [7]uintptr
 	for i := range n {
-		option := *pointer[uint32](options + 4*i)
+		option := *fakelib.Pointer[uint32](options + 4*i)
 		switch {
 		case option == 12:
 			continue
 		case option < 3 || option > 6:
 			return logs{}, false
 		}
-		given[option] = *pointer[uintptr](values + 8*i)
+		given[option] = *fakelib.Pointer[uintptr](values + 8*i)
 	}
 	buffer := func(at, size uintptr) []byte {
 		if at == 0 || size == 0 {
 			return nil
 		}
-		return unsafe.Slice(pointer[byte](at), size)[:size-1]
+		return unsafe.Slice(fakelib.Pointer[byte](at), size)[:size-1]
 	}
 	l = logs{buffer(given[3], given[4]), buffer(given[5], given[6])}
 	return l, (given[3] == 0) == (given[4] == 0) && (given[5] == 0) == (given[6] == 0)
@@ -124,27 +125,19 @@ func (d *Driver) runs(target string) error {
 	return nil
 }
 
-func moduleUnload(d *Driver, g *gpu, a []uintptr) int {
-	m, ok := get[*module](d, "module", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func moduleUnload(d *Driver, g *gpu, m *module, a []uintptr) int {
 	r := d.flushAll(g)
 	m.unloaded = true
-	delete(d.objects, a[0])
+	d.Drop(a[0])
 	return r
 }
 
-func moduleFunction(d *Driver, _ *gpu, a []uintptr) int {
-	m, ok := get[*module](d, "module", a[1])
-	if !ok {
-		return InvalidHandle
-	}
+func moduleFunction(d *Driver, _ *gpu, m *module, a []uintptr) int {
 	k := m.kernels[cString(a[2])]
 	if k == nil {
 		return NotFound
 	}
-	*pointer[uintptr](a[0]) = d.handle(k)
+	*fakelib.Pointer[uintptr](a[0]) = d.Handle(k)
 	return Success
 }
 
@@ -152,7 +145,7 @@ func moduleFunction(d *Driver, _ *gpu, a []uintptr) int {
 func (d *Driver) function(handle uintptr) (*kernel, bool) {
 	k, ok := get[*kernel](d, "function", handle)
 	if ok && k.m.unloaded {
-		d.problem("kernel %s is used after its module was unloaded", k.program.Entry().Name)
+		d.Problem("kernel %s is used after its module was unloaded", k.program.Entry().Name)
 		return nil, false
 	}
 	return k, ok
@@ -180,7 +173,28 @@ func paramInfo(d *Driver, _ *gpu, a []uintptr) int {
 	if a[1] >= uintptr(len(params)) {
 		return InvalidValue
 	}
-	*pointer[uintptr](a[2]) = 8 * a[1]
-	*pointer[uintptr](a[3]) = uintptr(max(8, params[a[1]].Bytes))
+	*fakelib.Pointer[uintptr](a[2]) = 8 * a[1]
+	*fakelib.Pointer[uintptr](a[3]) = uintptr(max(8, params[a[1]].Bytes))
+	return Success
+}
+
+// encodeTiled is cuTensorMapEncodeTiled: a map as package emu has it.
+func encodeTiled(d *Driver, _ *gpu, a []uintptr) int {
+	const align, interleaved, fill = 64, 8, 11
+	if a[0] == 0 || a[0]%align != 0 || a[2] < 1 || a[2] > 5 || a[interleaved] != 0 || a[fill] != 0 {
+		d.Problem("a tensor map that is not aligned, of %d dimensions or interleaved", a[2])
+		return InvalidValue
+	}
+	m := emu.TensorMap{Type: emu.TensorType(a[1]), Rank: int(a[2]), Address: uint64(a[3]), Swizzle: emu.Swizzle(a[9])}
+	copy(m.Sizes[:], unsafe.Slice(fakelib.Pointer[uint64](a[4]), m.Rank))
+	copy(m.Strides[:], unsafe.Slice(fakelib.Pointer[uint64](a[5]), m.Rank-1))
+	copy(m.Box[:], unsafe.Slice(fakelib.Pointer[uint32](a[6]), m.Rank))
+	copy(m.Steps[:], unsafe.Slice(fakelib.Pointer[uint32](a[7]), m.Rank))
+	b, err := m.Encode()
+	if err != nil {
+		d.Problem("%v", err)
+		return InvalidValue
+	}
+	copy(unsafe.Slice(fakelib.Pointer[byte](a[0]), len(b)), b)
 	return Success
 }

@@ -56,8 +56,8 @@ func (r *replay) advance() bool {
 	var stuck []*node
 	for len(r.open) > 0 && r.result == Success {
 		i := len(r.open) - 1
-		if r.d.rng != nil {
-			i = r.d.rng.IntN(len(r.open))
+		if r.d.clock.rng != nil {
+			i = r.d.clock.rng.IntN(len(r.open))
 		}
 		n := r.open[i]
 		r.open = slices.Delete(r.open, i, i+1)
@@ -65,7 +65,7 @@ func (r *replay) advance() bool {
 			stuck = append(stuck, n)
 			continue
 		}
-		r.d.moves++
+		r.d.clock.moves++
 		r.over++
 		for _, m := range r.next[n] {
 			if r.left[m]--; r.left[m] == 0 {
@@ -97,7 +97,7 @@ func (r *replay) done(n *node) bool {
 		w = &waiting{}
 		if n.start != nil {
 			w.ready, w.do = n.start()
-			r.d.moves++
+			r.d.clock.moves++
 		} else {
 			w.child = r.d.newReplay(r.g, n.child)
 		}

@@ -3,6 +3,8 @@ package fakecuda
 import (
 	"fmt"
 	"slices"
+
+	"ptc/runtime/cuda/fakelib"
 )
 
 // stream is work that is done in order.
@@ -25,19 +27,15 @@ func streamCreate(d *Driver, g *gpu, a []uintptr) int {
 	}
 	s := &stream{g: g}
 	g.streams = append(g.streams, s)
-	*pointer[uintptr](a[0]) = d.handle(s)
+	*fakelib.Pointer[uintptr](a[0]) = d.Handle(s)
 	return Success
 }
 
 // streamSynchronize waits for a stream; where that needs another GPU, for who gives that one its
 // work.
-func streamSynchronize(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func streamSynchronize(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if s.into != nil {
-		d.problem("a stream that is captured is waited for")
+		d.Problem("a stream that is captured is waited for")
 		return NotInCapture
 	}
 	r := d.flush(s)
@@ -49,13 +47,9 @@ func streamSynchronize(d *Driver, g *gpu, a []uintptr) int {
 }
 
 // streamQuery lets a stream do something, as time passes.
-func streamQuery(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func streamQuery(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if s.into != nil {
-		d.problem("a stream that is captured is asked for")
+		d.Problem("a stream that is captured is asked for")
 		return NotInCapture
 	}
 	if r := d.flush(s); r != Success || len(s.queue) == 0 {
@@ -64,19 +58,15 @@ func streamQuery(d *Driver, g *gpu, a []uintptr) int {
 	return NotReady
 }
 
-func streamDestroy(d *Driver, g *gpu, a []uintptr) int {
-	s, ok := get[*stream](d, "stream", a[0])
-	if !ok {
-		return InvalidHandle
-	}
+func streamDestroy(d *Driver, g *gpu, s *stream, a []uintptr) int {
 	if s.into != nil {
-		d.problem("a stream is destroyed while it is captured")
+		d.Problem("a stream is destroyed while it is captured")
 	}
 	r := d.flush(s)
 	if len(s.queue) > 0 {
-		d.problem("a stream is destroyed whose work has not ended")
+		d.Problem("a stream is destroyed whose work has not ended")
 	}
-	delete(d.objects, a[0])
+	d.Drop(a[0])
 	s.g.streams = slices.DeleteFunc(s.g.streams, func(o *stream) bool { return o == s })
 	return r
 }
@@ -85,16 +75,16 @@ func streamDestroy(d *Driver, g *gpu, a []uintptr) int {
 func (d *Driver) enqueue(s *stream, do func() int) int { return d.enqueueWhen(s, nil, do) }
 
 func (d *Driver) enqueueWhen(s *stream, ready func() bool, do func() int) int {
-	if d.threads[thread()] != s.g {
-		d.problem("work for GPU %d on a thread with the context of another one", s.g.number)
+	if d.threads[fakelib.Thread()] != s.g {
+		d.Problem("work for GPU %d on a thread with the context of another one", s.g.number)
 		return InvalidContext
 	}
 	if s.into != nil {
-		d.problem("work in a stream that is captured, which cannot be")
+		d.Problem("work in a stream that is captured, which cannot be")
 		return NotInCapture
 	}
 	s.queue = append(s.queue, work{ready, do})
-	if d.chance() {
+	if d.clock.chance() {
 		d.flush(s) // who waits is told
 	}
 	return Success
@@ -123,8 +113,8 @@ func (d *Driver) advance(s *stream) (moved bool) {
 		return false
 	}
 	s.busy = true
-	before := d.moves
-	defer func() { s.busy, moved = false, moved || d.moves != before }()
+	before := d.clock.moves
+	defer func() { s.busy, moved = false, moved || d.clock.moves != before }()
 	for len(s.queue) > 0 && s.g.sticky == Success {
 		w := s.queue[0]
 		if w.ready != nil && !w.ready() {
@@ -151,7 +141,7 @@ func (d *Driver) flushAll(g *gpu) int {
 
 // fault is the result of a kernel or copy that did what a GPU does not define.
 func (d *Driver) fault(g *gpu, err error) int {
-	d.faults = append(d.faults, err.Error())
+	d.notes.add(&d.faults, err.Error())
 	return IllegalAddress
 }
 
@@ -179,7 +169,7 @@ func (d *Driver) Stream(handle uintptr) (Stream, bool) {
 
 // Current is the number of the GPU whose context the thread has, or -1.
 func (d *Driver) Current() int {
-	if g := d.threads[thread()]; g != nil {
+	if g := d.threads[fakelib.Thread()]; g != nil {
 		return g.number
 	}
 	return -1
@@ -198,7 +188,7 @@ func (d *Driver) Until(so func() bool) {
 
 // Alloc gives memory of the thread's GPU, if there is room, and Free takes it back; both within Use.
 func (d *Driver) Alloc(n int64) (at uint64, ok bool) {
-	g := d.threads[thread()]
+	g := d.threads[fakelib.Thread()]
 	if g == nil || n <= 0 || n > d.o.Memory-g.used {
 		return 0, false
 	}
@@ -207,9 +197,9 @@ func (d *Driver) Alloc(n int64) (at uint64, ok bool) {
 
 // Free takes memory of Alloc back.
 func (d *Driver) Free(at uint64) {
-	g := d.threads[thread()]
+	g := d.threads[fakelib.Thread()]
 	if g == nil {
-		d.problem("memory is freed on a thread without a context")
+		d.Problem("memory is freed on a thread without a context")
 		return
 	}
 	memFree(d, g, []uintptr{uintptr(at)})

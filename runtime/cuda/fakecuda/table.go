@@ -3,7 +3,7 @@ package fakecuda
 import (
 	"sync"
 
-	"ptc/internal/foreign"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // function is one of the driver's.
@@ -24,51 +24,71 @@ func functions() []function {
 		{name: "cuGetErrorString", args: 2, bare: true, run: errorText},
 		{name: "cuDeviceGetCount", args: 1, bare: true, run: deviceCount},
 		{name: "cuDeviceGet", args: 2, bare: true, run: deviceGet},
-		{name: "cuDeviceGetName", args: 3, bare: true, run: deviceName},
-		{name: "cuDeviceGetAttribute", args: 3, bare: true, run: deviceAttribute},
-		{name: "cuDeviceGetUuid_v2", args: 2, bare: true, run: deviceUUID},
-		{name: "cuDeviceTotalMem_v2", args: 2, bare: true, run: totalMem},
-		{name: "cuDevicePrimaryCtxRetain", args: 2, bare: true, run: retain},
-		{name: "cuDevicePrimaryCtxRelease_v2", args: 1, bare: true, frees: true, run: release},
+		{name: "cuDeviceGetName", args: 3, bare: true, run: of(2, deviceName)},
+		{name: "cuDeviceGetAttribute", args: 3, bare: true, run: of(2, deviceAttribute)},
+		{name: "cuDeviceGetUuid_v2", args: 2, bare: true, run: of(1, deviceUUID)},
+		{name: "cuDeviceTotalMem_v2", args: 2, bare: true, run: of(1, totalMem)},
+		{name: "cuDevicePrimaryCtxRetain", args: 2, bare: true, run: of(1, retain)},
+		{name: "cuDevicePrimaryCtxRelease_v2", args: 1, bare: true, frees: true, run: of(0, release)},
 		{name: "cuCtxSetCurrent", args: 1, bare: true, run: setCurrent},
 		{name: "cuMemGetInfo_v2", args: 2, run: memInfo},
 		{name: "cuMemAlloc_v2", waits: true, args: 2, run: memAlloc},
 		{name: "cuMemFree_v2", waits: true, args: 1, frees: true, run: memFree},
 		{name: "cuMemHostAlloc", waits: true, args: 3, run: hostAlloc},
 		{name: "cuMemFreeHost", waits: true, args: 1, frees: true, run: hostFree},
-		{name: "cuMemcpyHtoDAsync_v2", args: 4, run: copyToDevice},
-		{name: "cuMemcpyDtoHAsync_v2", args: 4, run: copyToHost},
-		{name: "cuMemcpy3DAsync_v2", args: 2, run: copyAsync},
+		{name: "cuMemcpyHtoDAsync_v2", args: 4, run: with("stream", 3, copyToDevice)},
+		{name: "cuMemcpyDtoHAsync_v2", args: 4, run: with("stream", 3, copyToHost)},
+		{name: "cuMemcpy3DAsync_v2", args: 2, run: with("stream", 1, copyAsync)},
 		{name: "cuStreamCreate", args: 2, run: streamCreate},
-		{name: "cuStreamSynchronize", args: 1, run: streamSynchronize},
-		{name: "cuStreamDestroy_v2", args: 1, frees: true, run: streamDestroy},
-		{name: "cuStreamQuery", args: 1, run: streamQuery},
+		{name: "cuStreamSynchronize", args: 1, run: with("stream", 0, streamSynchronize)},
+		{name: "cuStreamDestroy_v2", args: 1, frees: true, run: with("stream", 0, streamDestroy)},
+		{name: "cuStreamQuery", args: 1, run: with("stream", 0, streamQuery)},
 		{name: "cuStreamWaitEvent", args: 3, run: streamWaitEvent},
 		{name: "cuEventCreate", args: 2, run: eventCreate},
 		{name: "cuEventRecord", args: 2, run: eventRecord},
-		{name: "cuEventQuery", waits: true, args: 1, run: eventQuery},
+		{name: "cuEventQuery", waits: true, args: 1, run: with("event", 0, eventQuery)},
 		{name: "cuEventDestroy_v2", args: 1, frees: true, run: eventDestroy},
-		{name: "cuMemsetD8Async", args: 4, run: memset},
+		{name: "cuMemsetD8Async", args: 4, run: with("stream", 3, memset)},
 		{name: "cuEventElapsedTime", args: 3, run: eventElapsed},
 		{name: "cuModuleLoadDataEx", waits: true, args: 5, run: moduleLoad},
-		{name: "cuModuleUnload", waits: true, args: 1, frees: true, run: moduleUnload},
-		{name: "cuModuleGetFunction", args: 3, run: moduleFunction},
+		{name: "cuModuleUnload", waits: true, args: 1, frees: true, run: with("module", 0, moduleUnload)},
+		{name: "cuModuleGetFunction", args: 3, run: with("module", 1, moduleFunction)},
 		{name: "cuFuncSetAttribute", args: 3, run: setAttribute},
 		{name: "cuFuncGetParamInfo", args: 4, run: paramInfo},
-		{name: "cuLaunchKernel", args: 11, run: launchKernel},
+		{name: "cuLaunchKernel", args: 11, run: with("stream", 8, launchKernel)},
 		{name: "cuGraphCreate", args: 2, run: graphCreate},
-		{name: "cuGraphDestroy", args: 1, frees: true, run: graphDestroy},
+		{name: "cuGraphDestroy", args: 1, frees: true, run: with("graph", 0, graphDestroy)},
 		{name: "cuGraphAddKernelNode_v2", args: 5, run: addKernel},
 		{name: "cuGraphAddMemcpyNode", args: 6, run: addCopy},
 		{name: "cuGraphAddEmptyNode", args: 4, run: addEmpty},
-		{name: "cuGraphGetNodes", args: 3, run: graphNodes},
-		{name: "cuGraphInstantiateWithFlags", args: 3, run: instantiate},
-		{name: "cuGraphExecDestroy", args: 1, frees: true, run: execDestroy},
+		{name: "cuGraphGetNodes", args: 3, run: with("graph", 0, graphNodes)},
+		{name: "cuGraphInstantiateWithFlags", args: 3, run: with("graph", 1, instantiate)},
+		{name: "cuGraphExecDestroy", args: 1, frees: true, run: with("executable graph", 0, execDestroy)},
 		{name: "cuGraphLaunch", args: 2, run: graphLaunch},
 		{name: "cuTensorMapEncodeTiled", args: 12, run: encodeTiled},
-		{name: "cuStreamBeginCapture_v2", args: 2, run: beginCapture},
-		{name: "cuStreamEndCapture", args: 2, frees: true, run: endCapture},
-		{name: "cuGraphAddChildGraphNode", args: 5, run: addChild},
+		{name: "cuStreamBeginCapture_v2", args: 2, run: with("stream", 0, beginCapture)},
+		{name: "cuStreamEndCapture", args: 2, frees: true, run: with("stream", 0, endCapture)},
+		{name: "cuGraphAddChildGraphNode", args: 5, run: with("graph", 4, addChild)},
+	}
+}
+
+// with gives a function the object whose handle is argument number n.
+func with[T any](what string, n int, run func(d *Driver, g *gpu, o T, a []uintptr) int) func(*Driver, *gpu, []uintptr) int {
+	return func(d *Driver, g *gpu, a []uintptr) int {
+		if o, ok := get[T](d, what, a[n]); ok {
+			return run(d, g, o, a)
+		}
+		return InvalidHandle
+	}
+}
+
+// of gives a function the GPU whose number is argument number n, in the place of the thread's.
+func of(n int, run func(d *Driver, g *gpu, a []uintptr) int) func(*Driver, *gpu, []uintptr) int {
+	return func(d *Driver, _ *gpu, a []uintptr) int {
+		if g := d.of(a[n]); g != nil {
+			return run(d, g, a)
+		}
+		return InvalidDevice
 	}
 }
 
@@ -76,44 +96,14 @@ func functions() []function {
 var addresses = sync.OnceValue(func() map[string]uintptr {
 	out := map[string]uintptr{}
 	for _, f := range functions() {
-		out[f.name] = callback(&f)
+		out[f.name] = fakelib.Callback(f.args, f.enter)
 	}
 	return out
 })
 
-// callback is the C function of a function.
-func callback(f *function) uintptr {
-	switch f.args {
-	case 1:
-		return foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
-	case 2:
-		return foreign.Callback(func(a, b uintptr) uintptr { return f.enter(a, b) })
-	case 3:
-		return foreign.Callback(func(a, b, c uintptr) uintptr { return f.enter(a, b, c) })
-	case 4:
-		return foreign.Callback(func(a, b, c, d uintptr) uintptr { return f.enter(a, b, c, d) })
-	case 5:
-		return foreign.Callback(func(a, b, c, d, e uintptr) uintptr { return f.enter(a, b, c, d, e) })
-	case 6:
-		return foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
-	case 8:
-		return foreign.Callback(func(a, b, c, d, e, g, h, i uintptr) uintptr { return f.enter(a, b, c, d, e, g, h, i) })
-	}
-	if f.args == 12 {
-		return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l, m uintptr) uintptr {
-			return f.enter(a, b, c, d, e, g, h, i, j, k, l, m)
-		})
-	}
-	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, l uintptr) uintptr {
-		return f.enter(a, b, c, d, e, g, h, i, j, k, l)
-	})
-}
-
 // enter is a call of the current driver.
 func (f *function) enter(args ...uintptr) uintptr {
-	current.Lock()
-	d := current.driver
-	current.Unlock()
+	d := current.Load()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.changed.Broadcast()
@@ -124,18 +114,18 @@ func (f *function) call(d *Driver, args []uintptr) int {
 	if f.name == "cuGetErrorName" || f.name == "cuGetErrorString" {
 		return f.run(d, nil, args)
 	}
-	failed := d.failing(f)
+	failed := d.count(f)
 	if !d.started && f.name != "cuInit" {
-		d.problem("%s before cuInit", f.name)
+		d.Problem("%s before cuInit", f.name)
 		return NotInitialized
 	}
-	g := d.threads[thread()]
+	g := d.threads[fakelib.Thread()]
 	if !f.bare && g == nil {
-		d.problem("%s on a thread without a context", f.name)
+		d.Problem("%s on a thread without a context", f.name)
 		return InvalidContext
 	}
-	if f.waits && d.captures[thread()] != nil {
-		d.problem("%s while the thread captures a stream", f.name)
+	if f.waits && d.captures[fakelib.Thread()] != nil {
+		d.Problem("%s while the thread captures a stream", f.name)
 		return NotInCapture
 	}
 	if failed >= IllegalAddress && failed != Unknown && g != nil {

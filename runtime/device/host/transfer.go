@@ -16,7 +16,7 @@ func newOwnPart(e *engine, in *program.Instr) *ownPart {
 	c := in.Comm
 	piece := int(c.Inner) * program.DTypeSize(c.DType)
 	return &ownPart{src: e.bytes(in.Bufs[0]), dst: e.bytes(in.Bufs[1]), piece: piece,
-		first: piece * e.r.Plan.CoordinateOver(e.r.Rank, c.Over), every: piece * e.r.Plan.Parts(c.Over)}
+		first: piece * e.r.Plan.Mesh.CoordinateOver(e.r.Rank, c.Over), every: piece * e.r.Plan.Mesh.Parts(c.Over)}
 }
 
 func (o *ownPart) copy() error {

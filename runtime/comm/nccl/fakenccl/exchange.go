@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ptc/internal/dtype"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // types are those of nccl.h that there are.
@@ -31,21 +32,21 @@ func recv(l *Library, a []uintptr) int {
 
 // call adds a call to the thread's group.
 func (l *Library) call(comm, stream uintptr, c issued) int {
-	m, g := l.member(comm, c.kind), l.groups[thread()]
+	m, g := l.member(comm, c.kind), l.groups[fakelib.Thread()]
 	switch {
 	case m == nil:
 		return InvalidArgument
 	case g == nil || g.depth == 0:
-		l.problem("%s outside of a group", c.kind)
+		l.Problem("%s outside of a group", c.kind)
 		return InvalidUsage
 	case types[c.element] == dtype.Invalid || c.count <= 0 || c.peer < 0 || c.peer >= m.of.n || c.by != 0 && c.by != 2:
-		l.problem("%s of %d elements of type %d with member %d", c.kind, c.count, c.element, c.peer)
+		l.Problem("%s of %d elements of type %d with member %d", c.kind, c.count, c.element, c.peer)
 		return InvalidArgument
 	case m.stream != 0 && m.stream != stream:
-		l.problem("a communicator is used in two streams")
+		l.Problem("a communicator is used in two streams")
 		return InvalidUsage
 	case m.finalized:
-		l.problem("%s after the communicator was finalized", c.kind)
+		l.Problem("%s after the communicator was finalized", c.kind)
 		return InvalidUsage
 	}
 	m.stream = stream
@@ -124,7 +125,7 @@ func ring(c *issued, dst []byte, srcs [][]byte, lo, behind int) {
 func (l *Library) bytes(c *issued, at uintptr, times int) []byte {
 	b, err := c.on.Bytes(uint64(at), c.count*times*types[c.element].Size())
 	if err != nil {
-		l.problem("%s: %v", c.kind, err)
+		l.Problem("%s: %v", c.kind, err)
 	}
 	return b
 }

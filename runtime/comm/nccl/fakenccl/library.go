@@ -6,10 +6,11 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
-	"ptc/internal/foreign"
 	"ptc/runtime/cuda/fakecuda"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // Options are of the library. The zero value is NCCL 2.30.7.
@@ -32,25 +33,17 @@ const (
 
 // Library is the library with its communicators. What is in it is guarded by the driver's lock.
 type Library struct {
-	o        Options
-	drv      *fakecuda.Driver
-	rng      *rand.Rand
-	cliques  map[[16]uint64]*clique
-	members  map[uintptr]*member
-	groups   map[int]*group // by thread
-	next     uintptr
-	ids      uint64
-	counts   map[string]int
-	failures []failure
-	problems []string
-	broken   int32 // what all communicators have come to
-	blocks   map[place]block
-}
-
-// failure is a call that is to fail: that number at, from 1, of those of a name.
-type failure struct {
-	name       string
-	at, result int
+	o       Options
+	drv     *fakecuda.Driver
+	rng     *rand.Rand
+	cliques map[[16]uint64]*clique
+	members map[uintptr]*member
+	groups  map[int]*group // by thread
+	next    uintptr
+	ids     uint64
+	broken  int32 // what all communicators have come to
+	blocks  map[place]block
+	fakelib.Record
 }
 
 // group is what a thread has called between a start and its end.
@@ -59,54 +52,28 @@ type group struct {
 	calls []*issued
 }
 
-var current struct {
-	sync.Mutex
-	lib *Library
-}
+var current atomic.Pointer[Library]
 
 // New makes a library on the GPUs of a driver, which takes the place of the one before.
 func New(drv *fakecuda.Driver, o Options) *Library {
 	if o.Version == 0 {
 		o.Version = 23007
 	}
-	l := &Library{o: o, drv: drv, cliques: map[[16]uint64]*clique{}, members: map[uintptr]*member{}, groups: map[int]*group{}, next: 0x7c0000, counts: map[string]int{}, blocks: map[place]block{}}
+	l := &Library{o: o, drv: drv, cliques: map[[16]uint64]*clique{}, members: map[uintptr]*member{}, groups: map[int]*group{}, next: 0x7c0000, blocks: map[place]block{}}
 	if o.Seed != 0 {
 		l.rng = rand.New(rand.NewPCG(o.Seed, 11))
 	}
-	current.Lock()
-	defer current.Unlock()
-	current.lib = l
+	current.Store(l)
 	return l
 }
 
 // Lookup gives the address of a function.
 func (l *Library) Lookup(name string) (uintptr, error) {
-	at, ok := addresses()[name]
-	if !ok || slices.Contains(l.o.Missing, name) {
-		return 0, fmt.Errorf("undefined symbol: %s", name)
-	}
-	return at, nil
-}
-
-// Fail lets a call fail: that number at, from 1, of those of a name from now on.
-func (l *Library) Fail(name string, at, result int) {
-	l.drv.Use(func() { l.failures = append(l.failures, failure{name, at + l.counts[name], result}) })
+	return fakelib.Lookup(addresses(), l.o.Missing, name)
 }
 
 // Break lets all communicators come to a result, as where a member is gone.
 func (l *Library) Break(result int) { l.drv.Use(func() { l.broken = int32(result) }) }
-
-// Called is how many calls of a function there were.
-func (l *Library) Called(name string) (n int) {
-	l.drv.Use(func() { n = l.counts[name] })
-	return n
-}
-
-// Problems are mistakes of the caller, in order.
-func (l *Library) Problems() (out []string) {
-	l.drv.Use(func() { out = slices.Clone(l.problems) })
-	return out
-}
 
 // Leaks are the communicators that were not ended, and the groups, sorted.
 func (l *Library) Leaks() (out []string) {
@@ -126,13 +93,6 @@ func (l *Library) Leaks() (out []string) {
 	slices.Sort(out)
 	return out
 }
-
-func (l *Library) problem(format string, args ...any) {
-	l.problems = append(l.problems, fmt.Sprintf(format, args...))
-}
-
-// pointer is what an address of the caller's points to.
-func pointer[T any](at uintptr) *T { return (*T)(foreign.Pointer(at)) }
 
 // function is one of the library's.
 type function struct {
@@ -165,41 +125,32 @@ func functions() []function {
 
 // addresses makes the C functions, once: a process has a limited number of them.
 var addresses = sync.OnceValue(func() map[string]uintptr {
-	out := map[string]uintptr{"ncclGetErrorString": foreign.Callback(errorString), "ncclCommInitRankConfig": initRankConfig()}
+	out := map[string]uintptr{
+		"ncclGetErrorString":     fakelib.Callback(1, func(a ...uintptr) uintptr { return errorString(a[0]) }),
+		"ncclCommInitRankConfig": initRankConfig(),
+	}
 	for _, f := range functions() {
-		switch f.args {
-		case 0:
-			out[f.name] = foreign.Callback(func() uintptr { return f.enter() })
-		case 1:
-			out[f.name] = foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
-		case 2:
-			out[f.name] = foreign.Callback(func(a, b uintptr) uintptr { return f.enter(a, b) })
-		case 4:
-			out[f.name] = foreign.Callback(func(a, b, c, d uintptr) uintptr { return f.enter(a, b, c, d) })
-		case 6:
-			out[f.name] = foreign.Callback(func(a, b, c, d, e, g uintptr) uintptr { return f.enter(a, b, c, d, e, g) })
-		case 7:
-			out[f.name] = foreign.Callback(func(a, b, c, d, e, g, h uintptr) uintptr { return f.enter(a, b, c, d, e, g, h) })
-		}
+		out[f.name] = fakelib.Callback(f.args, f.enter)
 	}
 	return out
 })
 
-// initRankConfig is the function with an argument of 128 bytes by value, as C compilers have it.
+// initRankConfig is the function with an argument of 128 bytes by value, as C compilers have it: on arm64 by its
+// address, elsewhere on the stack, behind what is in six registers.
 func initRankConfig() uintptr {
 	f := &function{name: "ncclCommInitRankConfig", run: initRank}
 	if runtime.GOARCH == "arm64" {
-		return foreign.Callback(func(comm, n, id, rank, config uintptr) uintptr {
-			words := *pointer[[16]uint64](id)
-			return f.enter(comm, n, rank, config, uintptr(unsafe.Pointer(&words)))
+		return fakelib.Callback(5, func(a ...uintptr) uintptr {
+			words := *fakelib.Pointer[[16]uint64](a[2])
+			return f.enter(a[0], a[1], a[3], a[4], uintptr(unsafe.Pointer(&words)))
 		})
 	}
-	return foreign.Callback(func(comm, n, rank, config, _, _, a, b, c, d, e, g, h, i, j, k, l, m, o, p, q, r uintptr) uintptr {
+	return fakelib.Callback(6+16, func(a ...uintptr) uintptr {
 		words := [16]uint64{}
-		for x, w := range []uintptr{a, b, c, d, e, g, h, i, j, k, l, m, o, p, q, r} {
-			words[x] = uint64(w)
+		for i, w := range a[6:] {
+			words[i] = uint64(w)
 		}
-		return f.enter(comm, n, rank, config, uintptr(unsafe.Pointer(&words)))
+		return f.enter(a[0], a[1], a[2], a[3], uintptr(unsafe.Pointer(&words)))
 	})
 }
 
@@ -207,21 +158,15 @@ func initRankConfig() uintptr {
 //
 //go:uintptrescapes
 func (f *function) enter(args ...uintptr) uintptr {
-	current.Lock()
-	l := current.lib
-	current.Unlock()
+	l := current.Load()
 	r := 0
 	l.drv.Use(func() {
-		l.counts[f.name]++
-		for _, x := range l.failures {
-			if x.name == f.name && x.at == l.counts[f.name] {
-				if r = x.result; f.name == "ncclGroupEnd" { // the group has ended, without its calls
-					delete(l.groups, thread())
-				}
-				return
-			}
+		switch _, r = l.Count(f.name); {
+		case r == Success:
+			r = f.run(l, args)
+		case f.name == "ncclGroupEnd": // the group has ended, without its calls
+			delete(l.groups, fakelib.Thread())
 		}
-		r = f.run(l, args)
 	})
 	return uintptr(r)
 }
@@ -234,13 +179,13 @@ func errorString(result uintptr) uintptr {
 }
 
 func version(l *Library, a []uintptr) int {
-	*pointer[int32](a[0]) = int32(l.o.Version)
+	*fakelib.Pointer[int32](a[0]) = int32(l.o.Version)
 	return Success
 }
 
 func uniqueID(l *Library, a []uintptr) int {
 	l.ids++
-	id := pointer[[16]uint64](a[0])
+	id := fakelib.Pointer[[16]uint64](a[0])
 	for i := range id {
 		id[i] = l.ids*0x9e3779b97f4a7c15 + uint64(i)
 	}

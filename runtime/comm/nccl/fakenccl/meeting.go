@@ -66,7 +66,7 @@ func (l *Library) find(c *issued) {
 		q.links[key] = newSeries(true, 2)
 	}
 	if key[0] == key[1] {
-		l.problem("a message of member %d to itself", m.rank)
+		l.Problem("a message of member %d to itself", m.rank)
 	}
 	c.series = q.links[key]
 }
@@ -91,10 +91,10 @@ func (l *Library) join(c *issued) {
 			if c.turn.captured {
 				what = "captures"
 			}
-			l.problem("member %d %s %s of %d, member %d %s of %d", c.m.rank, what, c.kind, c.count, o.m.rank, o.kind, o.count)
+			l.Problem("member %d %s %s of %d, member %d %s of %d", c.m.rank, what, c.kind, c.count, o.m.rank, o.kind, o.count)
 			x.stuck = true
 		case !l.registered(c, o):
-			l.problem("%s of memory that is registered by one of members %d and %d", c.kind, c.m.rank, o.m.rank)
+			l.Problem("%s of memory that is registered by one of members %d and %d", c.kind, c.m.rank, o.m.rank)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (l *Library) come(c *issued) {
 		s.order = append(s.order, c.turn)
 	}
 	if first := s.order[i]; first != c.turn {
-		l.problem("member %d comes to %v where others come to %v", m.rank, c.turn, first)
+		l.Problem("member %d comes to %v where others come to %v", m.rank, c.turn, first)
 		c.at.stuck = true
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/runtime/cuda/fakecuda"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // clique is the members of a communicator.
@@ -39,10 +40,10 @@ type member struct {
 // initRank is ncclCommInitRankConfig. The configuration is the head of ncclConfig_t: size, magic,
 // version and blocking.
 func initRank(l *Library, a []uintptr) int {
-	n, rank, id := int(int32(a[1])), int(int32(a[2])), *pointer[[16]uint64](a[4])
+	n, rank, id := int(int32(a[1])), int(int32(a[2])), *fakelib.Pointer[[16]uint64](a[4])
 	c := a[3]
-	if c == 0 || *pointer[uintptr](c) < 20 || *pointer[uint32](c + 8) != 0xcafebeef || *pointer[uint32](c + 12) < 21400 || *pointer[int32](c + 16) != 0 {
-		l.problem("a configuration that is none, or blocks")
+	if c == 0 || *fakelib.Pointer[uintptr](c) < 20 || *fakelib.Pointer[uint32](c + 8) != 0xcafebeef || *fakelib.Pointer[uint32](c + 12) < 21400 || *fakelib.Pointer[int32](c + 16) != 0 {
+		l.Problem("a configuration that is none, or blocks")
 		return InvalidArgument
 	}
 	gpu := l.drv.Current()
@@ -53,20 +54,20 @@ func initRank(l *Library, a []uintptr) int {
 	}
 	switch {
 	case gpu < 0:
-		l.problem("a communicator on a thread without a context")
+		l.Problem("a communicator on a thread without a context")
 		return InvalidUsage
 	case id == [16]uint64{} || n < 1 || rank < 0 || rank >= n || q.n != n || q.members[rank] != nil:
-		l.problem("member %d of %d", rank, n)
+		l.Problem("member %d of %d", rank, n)
 		return InvalidArgument
 	case slices.ContainsFunc(q.members, func(m *member) bool { return m != nil && m.gpu == gpu }):
-		l.problem("two members on GPU %d", gpu)
+		l.Problem("two members on GPU %d", gpu)
 		return InvalidUsage
 	}
 	l.next += 16
 	m := &member{of: q, handle: l.next, rank: rank, gpu: gpu, issued: map[*series]int{}, captured: map[*series]int{}, replayed: map[*meeting]int{}, came: map[*series]int{}, buffers: map[uintptr]block{}}
 	q.members[rank], l.members[l.next] = m, m
 	q.joined++
-	*pointer[uintptr](a[0]) = m.handle
+	*fakelib.Pointer[uintptr](a[0]) = m.handle
 	return l.busy(m, true)
 }
 
@@ -93,11 +94,11 @@ func (l *Library) member(handle uintptr, what string) *member {
 	m := l.members[handle]
 	switch {
 	case m == nil:
-		l.problem("%s: there is no communicator %#x", what, handle)
+		l.Problem("%s: there is no communicator %#x", what, handle)
 	case m.connecting() || m.busy > 0:
-		l.problem("%s while a call is in progress", what)
+		l.Problem("%s while a call is in progress", what)
 	case l.drv.Current() != m.gpu:
-		l.problem("%s on a thread with another GPU than %d", what, m.gpu)
+		l.Problem("%s on a thread with another GPU than %d", what, m.gpu)
 	default:
 		return m
 	}
@@ -105,9 +106,9 @@ func (l *Library) member(handle uintptr, what string) *member {
 }
 
 func asyncError(l *Library, a []uintptr) int {
-	m, state := l.members[a[0]], pointer[int32](a[1])
+	m, state := l.members[a[0]], fakelib.Pointer[int32](a[1])
 	if m == nil {
-		l.problem("the state of no communicator")
+		l.Problem("the state of no communicator")
 		return InvalidArgument
 	}
 	*state = Success
@@ -130,11 +131,11 @@ func finalize(l *Library, a []uintptr) int {
 	}
 	switch {
 	case m.pending > 0:
-		l.problem("a communicator is ended while its stream has %d groups", m.pending)
+		l.Problem("a communicator is ended while its stream has %d groups", m.pending)
 	case m.graphs > 0:
-		l.problem("a communicator is ended while %d graphs have what was captured of it", m.graphs)
+		l.Problem("a communicator is ended while %d graphs have what was captured of it", m.graphs)
 	case len(m.buffers) > 0:
-		l.problem("a communicator is ended with %d registered buffers", len(m.buffers))
+		l.Problem("a communicator is ended with %d registered buffers", len(m.buffers))
 	}
 	m.finalized = true
 	return l.busy(m, false)
@@ -146,7 +147,7 @@ func destroy(l *Library, a []uintptr) int {
 		return InvalidArgument
 	}
 	if !m.finalized {
-		l.problem("a communicator is destroyed that was not finalized")
+		l.Problem("a communicator is destroyed that was not finalized")
 	}
 	delete(l.members, a[0])
 	return Success
@@ -157,7 +158,7 @@ func destroy(l *Library, a []uintptr) int {
 func abort(l *Library, a []uintptr) int {
 	m := l.members[a[0]]
 	if m == nil {
-		l.problem("ncclCommAbort: there is no communicator %#x", a[0])
+		l.Problem("ncclCommAbort: there is no communicator %#x", a[0])
 		return InvalidArgument
 	}
 	m.aborted = true
@@ -167,7 +168,7 @@ func abort(l *Library, a []uintptr) int {
 }
 
 func groupStart(l *Library, _ []uintptr) int {
-	t := thread()
+	t := fakelib.Thread()
 	if l.groups[t] == nil {
 		l.groups[t] = &group{}
 	}
@@ -176,9 +177,9 @@ func groupStart(l *Library, _ []uintptr) int {
 }
 
 func groupEnd(l *Library, _ []uintptr) int {
-	g := l.groups[thread()]
+	g := l.groups[fakelib.Thread()]
 	if g == nil || g.depth == 0 {
-		l.problem("the end of no group")
+		l.Problem("the end of no group")
 		return InvalidUsage
 	}
 	if g.depth--; g.depth > 0 {
@@ -210,7 +211,7 @@ func groupEnd(l *Library, _ []uintptr) int {
 func (l *Library) launch(m *member, calls []*issued) int {
 	s, ok := l.drv.Stream(m.stream)
 	if !ok || s.GPU() != m.gpu {
-		l.problem("a stream that is none of GPU %d", m.gpu)
+		l.Problem("a stream that is none of GPU %d", m.gpu)
 		return InvalidArgument
 	}
 	for _, c := range calls {
@@ -235,7 +236,7 @@ func (l *Library) launch(m *member, calls []*issued) int {
 		err = s.Enqueue(m.ready(calls), func() { l.end(m, calls) })
 	}
 	if err != nil {
-		l.problem("%v", err)
+		l.Problem("%v", err)
 		return SystemError
 	}
 	return l.busy(m, false)
@@ -245,7 +246,7 @@ func (l *Library) launch(m *member, calls []*issued) int {
 func (l *Library) capture(s fakecuda.Stream, m *member, calls []*issued) {
 	for _, c := range calls {
 		if c.series.link && m.issued[c.series] == 0 {
-			l.problem("the first message between members %d and %d is captured", m.rank, c.peer)
+			l.Problem("the first message between members %d and %d is captured", m.rank, c.peer)
 		}
 		c.turn = turn{captured: true, n: m.captured[c.series]}
 		m.captured[c.series]++
@@ -271,7 +272,7 @@ func (l *Library) capture(s fakecuda.Stream, m *member, calls []*issued) {
 // begin is when a member's GPU comes to a group.
 func (l *Library) begin(m *member, calls []*issued) {
 	if m.running++; m.running > 1 {
-		l.problem("member %d does %d groups of a communicator at once", m.rank, m.running)
+		l.Problem("member %d does %d groups of a communicator at once", m.rank, m.running)
 	}
 	for _, c := range calls {
 		l.come(c)

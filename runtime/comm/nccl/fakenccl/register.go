@@ -1,5 +1,7 @@
 package fakenccl
 
+import "ptc/runtime/cuda/fakelib"
+
 // block is bytes of a GPU, each of which has addresses of its own.
 type block struct {
 	gpu   int
@@ -21,20 +23,20 @@ func memAlloc(l *Library, a []uintptr) int {
 	}
 	gpu := l.drv.Current()
 	l.blocks[place{gpu, uintptr(at)}] = block{gpu, at, uint64(a[1])}
-	*pointer[uint64](a[0]) = at
+	*fakelib.Pointer[uint64](a[0]) = at
 	return Success
 }
 
 func memFree(l *Library, a []uintptr) int {
 	here := place{l.drv.Current(), a[0]}
 	if _, ok := l.blocks[here]; !ok {
-		l.problem("memory %#x is freed that is not the library's", a[0])
+		l.Problem("memory %#x is freed that is not the library's", a[0])
 		return InvalidArgument
 	}
 	for _, m := range l.members {
 		for _, b := range m.buffers {
 			if b.gpu == here.gpu && b.has(a[0]) {
-				l.problem("memory is freed that member %d has registered", m.rank)
+				l.Problem("memory is freed that member %d has registered", m.rank)
 			}
 		}
 	}
@@ -51,12 +53,12 @@ func register(l *Library, a []uintptr) int {
 	}
 	b := block{m.gpu, uint64(a[1]), uint64(a[2])}
 	if own := l.blocks[place{m.gpu, a[1]}]; own.n == 0 || b.n > own.n {
-		l.problem("memory is registered that is not the library's")
+		l.Problem("memory is registered that is not the library's")
 		return InvalidArgument
 	}
 	l.next += 16
 	m.buffers[l.next] = b
-	*pointer[uintptr](a[3]) = l.next
+	*fakelib.Pointer[uintptr](a[3]) = l.next
 	return l.busy(m, false)
 }
 
@@ -66,7 +68,7 @@ func deregister(l *Library, a []uintptr) int {
 		return InvalidArgument
 	}
 	if _, ok := m.buffers[a[1]]; !ok {
-		l.problem("a buffer that is not registered is deregistered")
+		l.Problem("a buffer that is not registered is deregistered")
 		return InvalidArgument
 	}
 	delete(m.buffers, a[1])

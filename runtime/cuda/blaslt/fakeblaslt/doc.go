@@ -12,5 +12,5 @@
 // The invariant: the same calls with the same options do the same. There is one library at a time,
 // as C functions cannot be taken back: the last one that was made.
 //
-// It imports internal/foreign and runtime/cuda/fakecuda. Only tests import it.
+// Imports: runtime/cuda/fakecuda and runtime/cuda/fakelib. Only tests import it.
 package fakeblaslt

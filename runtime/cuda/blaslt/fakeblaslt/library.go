@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
-	"ptc/internal/foreign"
 	"ptc/runtime/cuda/fakecuda"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // Options are of the library. The zero value but for the driver is one of CUDA 12.4 with one algorithm
@@ -38,28 +39,16 @@ const (
 
 // Library is a library.
 type Library struct {
-	mu       sync.Mutex
-	o        Options
-	objects  map[uintptr]any
-	next     uintptr
-	counts   map[string]int
-	failures []failure
-	problems []string
+	mu sync.Mutex
+	o  Options
+	fakelib.Handles
+	fakelib.Record
 
 	ordering sync.Mutex // apart: the driver runs products within calls of its own and of the library
 	order    []string   // products as they ran
 }
 
-// failure is a call that is to fail: that number at, from 1, of those of a name.
-type failure struct {
-	name       string
-	at, status int
-}
-
-var current struct {
-	sync.Mutex
-	library *Library
-}
+var current atomic.Pointer[Library]
 
 // New makes a library, which takes the place of the one before.
 func New(o Options) *Library {
@@ -69,31 +58,15 @@ func New(o Options) *Library {
 	if len(o.Offers) == 0 {
 		o.Offers = []Offer{{}}
 	}
-	l := &Library{o: o, objects: map[uintptr]any{}, next: 0x7b0000, counts: map[string]int{}}
-	current.Lock()
-	defer current.Unlock()
-	current.library = l
+	l := &Library{o: o, Handles: fakelib.NewHandles(0x7b0000)}
+	current.Store(l)
 	return l
 }
 
 // Lookup gives the address of a function.
 func (l *Library) Lookup(name string) (uintptr, error) {
-	at, ok := addresses()[name]
-	if !ok || slices.Contains(l.o.Missing, name) {
-		return 0, fmt.Errorf("undefined symbol: %s", name)
-	}
-	return at, nil
+	return fakelib.Lookup(addresses(), l.o.Missing, name)
 }
-
-// Fail lets a call fail: that number at, from 1, of those of a name from now on.
-func (l *Library) Fail(name string, at, status int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failures = append(l.failures, failure{name, at + l.counts[name], status})
-}
-
-// Called is how many calls of a function there were.
-func (l *Library) Called(name string) int { l.mu.Lock(); defer l.mu.Unlock(); return l.counts[name] }
 
 // Order is the products as they ran: the number of the algorithm, and rows, columns and depth.
 func (l *Library) Order() []string {
@@ -102,40 +75,27 @@ func (l *Library) Order() []string {
 	return slices.Clone(l.order)
 }
 
-// Problems are mistakes of the caller, in order.
-func (l *Library) Problems() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.problems)
-}
-
 // Leaks are what was made and not freed, sorted.
 func (l *Library) Leaks() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []string
-	for _, o := range l.objects {
+	for _, o := range l.Objects() {
 		out = append(out, fmt.Sprintf("%T", o))
 	}
 	slices.Sort(out)
 	return out
 }
 
+// problem notes a mistake of the caller.
 func (l *Library) problem(format string, args ...any) int {
-	l.problems = append(l.problems, fmt.Sprintf(format, args...))
+	l.Problem(format, args...)
 	return InvalidValue
-}
-
-// handle gives an object a handle.
-func (l *Library) handle(o any) uintptr {
-	l.next += 16
-	l.objects[l.next] = o
-	return l.next
 }
 
 // get is the object of a type with a handle; for what no handle is, a problem.
 func get[T any](l *Library, handle uintptr) (o T, ok bool) {
-	if o, ok = l.objects[handle].(T); !ok {
+	if o, ok = fakelib.Get[T](&l.Handles, handle); !ok {
 		l.problem("there is no %T %#x", o, handle)
 	}
 	return o, ok
@@ -172,46 +132,17 @@ func functions() []function {
 var addresses = sync.OnceValue(func() map[string]uintptr {
 	out := map[string]uintptr{}
 	for _, f := range functions() {
-		out[f.name] = callback(&f)
+		out[f.name] = fakelib.Callback(f.args, f.enter)
 	}
 	return out
 })
 
-// callback is the C function of a function.
-func callback(f *function) uintptr {
-	switch f.args {
-	case 0:
-		return foreign.Callback(func() uintptr { return f.enter() })
-	case 1:
-		return foreign.Callback(func(a uintptr) uintptr { return f.enter(a) })
-	case 3:
-		return foreign.Callback(func(a, b, c uintptr) uintptr { return f.enter(a, b, c) })
-	case 4:
-		return foreign.Callback(func(a, b, c, d uintptr) uintptr { return f.enter(a, b, c, d) })
-	case 5:
-		return foreign.Callback(func(a, b, c, d, e uintptr) uintptr { return f.enter(a, b, c, d, e) })
-	case 10:
-		return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k uintptr) uintptr { return f.enter(a, b, c, d, e, g, h, i, j, k) })
-	}
-	return foreign.Callback(func(a, b, c, d, e, g, h, i, j, k, m, n, o, p, q, r uintptr) uintptr {
-		return f.enter(a, b, c, d, e, g, h, i, j, k, m, n, o, p, q, r)
-	})
-}
-
 // enter is a call of the current library.
 func (f *function) enter(args ...uintptr) uintptr {
-	current.Lock()
-	l := current.library
-	current.Unlock()
+	l := current.Load()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counts[f.name]++
-	status := Success
-	for _, x := range l.failures {
-		if x.name == f.name && x.at == l.counts[f.name] {
-			status = x.status
-		}
-	}
+	_, status := l.Count(f.name)
 	if status != Success && !f.frees {
 		return uintptr(status)
 	}

@@ -3,7 +3,7 @@ package fakeblaslt
 import (
 	"unsafe"
 
-	"ptc/internal/foreign"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // handle is what cublasLtCreate makes.
@@ -32,11 +32,8 @@ type prefer struct {
 	align     [4]uint32
 }
 
-// pointer is what an address of the caller's points to.
-func pointer[T any](at uintptr) *T { return (*T)(foreign.Pointer(at)) }
-
 func made[T any](l *Library, a []uintptr) int {
-	*pointer[uintptr](a[0]) = l.handle(new(T))
+	*fakelib.Pointer[uintptr](a[0]) = l.Handle(new(T))
 	return Success
 }
 
@@ -44,7 +41,7 @@ func freed[T any](l *Library, a []uintptr) int {
 	if _, ok := get[T](l, a[0]); !ok {
 		return InvalidValue
 	}
-	delete(l.objects, a[0])
+	l.Drop(a[0])
 	return Success
 }
 
@@ -54,7 +51,7 @@ func value[T any](l *Library, at, size uintptr) (x T, ok bool) {
 		l.problem("an attribute of %d bytes; expected %d", size, unsafe.Sizeof(x))
 		return x, false
 	}
-	return *pointer[T](at), true
+	return *fakelib.Pointer[T](at), true
 }
 
 // descCreate takes CUBLAS_COMPUTE_32F with a scale of CUDA_R_32F: what other computations round is not
@@ -63,7 +60,7 @@ func descCreate(l *Library, a []uintptr) int {
 	if uint32(a[1]) != 68 || uint32(a[2]) != 0 {
 		return l.problem("a computation in %d with scales of %d", uint32(a[1]), uint32(a[2]))
 	}
-	*pointer[uintptr](a[0]) = l.handle(&desc{})
+	*fakelib.Pointer[uintptr](a[0]) = l.Handle(&desc{})
 	return Success
 }
 
@@ -102,7 +99,7 @@ func layoutCreate(l *Library, a []uintptr) int {
 	if kinds[x.kind] == 0 || x.rows < 1 || x.cols < 1 || x.ld < x.rows {
 		return l.problem("a layout of type %d, %d by %d, %d apart", x.kind, x.rows, x.cols, x.ld)
 	}
-	*pointer[uintptr](a[0]) = l.handle(x)
+	*fakelib.Pointer[uintptr](a[0]) = l.Handle(x)
 	return Success
 }
 

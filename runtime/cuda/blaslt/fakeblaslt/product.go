@@ -9,6 +9,7 @@ import (
 	"github.com/x448/float16"
 
 	"ptc/runtime/cuda/fakecuda"
+	"ptc/runtime/cuda/fakelib"
 )
 
 // kinds are the bytes of an element of a type (library_types.h, cudaDataType).
@@ -96,14 +97,14 @@ func heuristic(l *Library, a []uintptr) int {
 		if n == int(int32(a[7])) || uint64(o.Workspace) > want.workspace && !o.Hidden {
 			continue
 		}
-		*pointer[[8]uint64](at) = [8]uint64{0xb1a5, uint64(i), configured{p, want.align}.hash(), uint64(want.align[0]), uint64(want.align[1]),
+		*fakelib.Pointer[[8]uint64](at) = [8]uint64{0xb1a5, uint64(i), configured{p, want.align}.hash(), uint64(want.align[0]), uint64(want.align[1]),
 			uint64(want.align[2]), uint64(want.align[3])}
-		*pointer[uint64](at + 64) = uint64(o.Workspace)
-		*pointer[int32](at + 72) = Success
+		*fakelib.Pointer[uint64](at + 64) = uint64(o.Workspace)
+		*fakelib.Pointer[int32](at + 72) = Success
 		at += 96
 		n++
 	}
-	*pointer[int32](a[9]) = int32(n)
+	*fakelib.Pointer[int32](a[9]) = int32(n)
 	if n == 0 {
 		return NotSupported
 	}
@@ -120,7 +121,7 @@ func matmul(l *Library, a []uintptr) int {
 		return InvalidValue
 	}
 	d, _ := get[*desc](l, a[1])
-	algo := *pointer[[8]uint64](a[12])
+	algo := *fakelib.Pointer[[8]uint64](a[12])
 	c := configured{product: p}
 	for i := range c.align {
 		c.align[i] = uint32(algo[3+i])
@@ -140,7 +141,7 @@ func matmul(l *Library, a []uintptr) int {
 	if o.Fails != Success {
 		return o.Fails
 	}
-	w := &work{l: l, product: p, bias: d.bias, alpha: *pointer[float32](a[2]), beta: *pointer[float32](a[7]),
+	w := &work{l: l, product: p, bias: d.bias, alpha: *fakelib.Pointer[float32](a[2]), beta: *fakelib.Pointer[float32](a[7]),
 		at: [4]uint64{uint64(a[3]), uint64(a[5]), uint64(a[8]), uint64(a[10])}, workspace: uint64(a[13]), needs: int(o.Workspace), number: int(algo[1])}
 	if msg := w.wrong(); msg != "" {
 		return l.problem("%s", msg)
