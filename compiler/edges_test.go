@@ -10,8 +10,11 @@ import (
 	"testing"
 
 	"ptc/backend/cpu/llvm"
+	"ptc/backend/elementwise"
+	"ptc/backend/kernel"
 	"ptc/backend/kernel/vmath"
 	"ptc/backend/ref"
+	"ptc/backend/tile"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -308,12 +311,33 @@ func sameNumber(x, y float64) bool {
 	return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
 }
 
-// approximated says whether a kernel calls one of the functions that native code
-// approximates.
+// approximated reports whether a kernel has an operation whose native form is not rounded once.
 func approximated(text string) bool {
-	return slices.ContainsFunc([]string{"exp", "log", "tanh", "erf", "rsqrt", "sigmoid", "sin", "cos", "pow"}, func(name string) bool {
-		return strings.Contains(text, "= "+name+" ")
+	return slices.ContainsFunc(op.All(), func(d *op.Def) bool {
+		return d.Class == op.Elementwise && strings.Contains(text, "= "+d.Name+" ") && roundings(d) > 1
 	})
+}
+
+// roundings is how often the form of d, of f32, rounds; a function that native code approximates counts as two.
+func roundings(d *op.Def) (n int) {
+	b := kernel.Stream(func(s *kernel.Stmt) {
+		switch s.Op {
+		case kernel.OpMath:
+			if s.Math != vmath.Mod {
+				n += 2
+			}
+		case kernel.OpAdd, kernel.OpSub, kernel.OpMul, kernel.OpDiv, kernel.OpSqrt, kernel.OpFMA, kernel.OpMulAdd:
+			n++
+		}
+	}, nil)
+	o := &tile.Op{Kind: tile.Kind(d.Name), Results: []*tile.Value{{Type: tile.Type{DType: ir.F32}}}}
+	var x []*kernel.Value
+	for range d.MaxArgs {
+		o.Args = append(o.Args, &tile.Value{Type: tile.Type{DType: ir.F32}})
+		x = append(x, b.Fresh(kernel.Scalar(kernel.F32)))
+	}
+	elementwise.Compute(b, o, x)
+	return n
 }
 
 // nearby: within the bound of approximations, and the same where the result is

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/vmath"
 	"ptc/ir/tensor"
 )
 
@@ -22,6 +23,6 @@ func Random(b *kernel.Builder, normal bool, number, seed, step, site *kernel.Val
 	// u1 in (0, 1], u2 in [0, 1).
 	u1 := b.Add(b.Uniform(words[0]), b.F32(1.0/(1<<24), lanes))
 	u2 := b.Uniform(words[1])
-	r := b.Sqrt(b.Mul(b.Like(u1, -2), b.Log(u1)))
-	return b.Mul(r, b.Cos(b.Mul(b.Like(u2, 2*math.Pi), u2)))
+	r := b.Sqrt(b.Mul(b.Like(u1, -2), b.Call(vmath.Log, u1)))
+	return b.Mul(r, b.Call(vmath.Cos, b.Mul(b.Like(u2, 2*math.Pi), u2)))
 }

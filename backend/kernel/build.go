@@ -56,11 +56,11 @@ func (b *Builder) Finish() (*Kernel, error) {
 // Task is the number of the running task as an index.
 func (b *Builder) Task() Index { return Of(b.k.Task) }
 
-// Together has the body do several tasks at once, as x says but for its End, the number
-// behind the last of them, which is the result.
-func (b *Builder) Together(x Together) Index {
+// Batch makes the body compute several tasks per iteration, as x says. The result is x.End, the
+// number after the last of them.
+func (b *Builder) Batch(x Batch) Index {
 	x.End = b.value(Scalar(I64), nil)
-	b.k.Together = &x
+	b.k.Batch = &x
 	return Of(x.End)
 }
 

@@ -18,34 +18,22 @@ func (b *Builder) AtLeast(x Index, n int64) *Value {
 	return b.Ge(v, b.ConstInt(v.Type, n))
 }
 
-// MinIndex is the smaller of x and y.
-func (b *Builder) MinIndex(x, y Index) Index {
+// MinIndex is the smaller of x and y, MaxIndex the larger.
+func (b *Builder) MinIndex(x, y Index) Index { return b.extreme(OpMin, x, y) }
+func (b *Builder) MaxIndex(x, y Index) Index { return b.extreme(OpMax, x, y) }
+
+func (b *Builder) extreme(op Op, x, y Index) Index {
 	if d := x.Sub(y); d.IsConst() {
-		if d.Const <= 0 {
+		if d.Const == 0 || (d.Const < 0) == (op == OpMin) {
 			return x
 		}
 		return y
 	}
-	return Of(b.Min(b.Value(x), b.bound(y)))
-}
-
-// MaxIndex is the larger of x and y.
-func (b *Builder) MaxIndex(x, y Index) Index {
-	if d := x.Sub(y); d.IsConst() {
-		if d.Const >= 0 {
-			return x
-		}
-		return y
+	v := b.Value(x)
+	if y.IsConst() {
+		return Of(b.same(op, v, b.ConstInt(v.Type, y.Const)))
 	}
-	return Of(b.Max(b.Value(x), b.bound(y)))
-}
-
-// bound is x as a value, a constant where it is one.
-func (b *Builder) bound(x Index) *Value {
-	if x.IsConst() {
-		return b.ConstInt(Scalar(I64), x.Const)
-	}
-	return b.Value(x)
+	return Of(b.same(op, v, b.Value(y)))
 }
 
 // Position is where element number i lies in a space of the given sizes, the last of which

@@ -175,18 +175,10 @@ func (b *Builder) ReduceAdd(x *Value) *Value { return b.reduce(OpReduceAdd, x) }
 func (b *Builder) ReduceMax(x *Value) *Value { return b.reduce(OpReduceMax, x) }
 func (b *Builder) ReduceOr(x *Value) *Value  { return b.reduce(OpReduceOr, x) }
 
-// Math calls on f32.
-
-func (b *Builder) Exp(x *Value) *Value     { return b.same(OpExp, x) }
-func (b *Builder) Log(x *Value) *Value     { return b.same(OpLog, x) }
-func (b *Builder) Tanh(x *Value) *Value    { return b.same(OpTanh, x) }
-func (b *Builder) Erf(x *Value) *Value     { return b.same(OpErf, x) }
-func (b *Builder) Rsqrt(x *Value) *Value   { return b.same(OpRsqrt, x) }
-func (b *Builder) Sigmoid(x *Value) *Value { return b.same(OpSigmoid, x) }
-func (b *Builder) Sin(x *Value) *Value     { return b.same(OpSin, x) }
-func (b *Builder) Cos(x *Value) *Value     { return b.same(OpCos, x) }
-func (b *Builder) Pow(x, y *Value) *Value  { return b.same(OpPow, x, y) }
-func (b *Builder) Mod(x, y *Value) *Value  { return b.same(OpMod, x, y) }
+// Call is the function m of a.
+func (b *Builder) Call(m *Math, a ...*Value) *Value {
+	return b.emit(a[0].Type, &Stmt{Op: OpMath, Args: a, Math: m})
+}
 
 func constBits(e Elem, c float64) uint64 {
 	switch e {

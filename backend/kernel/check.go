@@ -14,20 +14,20 @@ func checkStmt(s *Stmt) error {
 	}
 	r := &rows[s.Op]
 	if r.arity >= 0 && len(s.Args) != r.arity {
-		return fmt.Errorf("%s: takes %d operands, has %d", s.Op, r.arity, len(s.Args))
+		return fmt.Errorf("%s: takes %d operands, has %d", s.name(), r.arity, len(s.Args))
 	}
 	if slices.Contains(s.Uses(), nil) {
-		return fmt.Errorf("%s: has a nil operand", s.Op)
+		return fmt.Errorf("%s: has a nil operand", s.name())
 	}
 	for _, v := range s.Results {
 		if v.Type.Lanes < 1 || v.Type.Elem.Register() != v.Type.Elem {
-			return fmt.Errorf("%s: %s is not a register type", s.Op, v.Type)
+			return fmt.Errorf("%s: %s is not a register type", s.name(), v.Type)
 		}
 	}
 	for _, x := range s.indices() {
 		for _, t := range x.Terms {
 			if t.Var.Type != Scalar(I64) {
-				return fmt.Errorf("%s: an index uses a %s, must be an i64 scalar", s.Op, t.Var.Type)
+				return fmt.Errorf("%s: an index uses a %s, must be an i64 scalar", s.name(), t.Var.Type)
 			}
 		}
 	}
@@ -35,7 +35,7 @@ func checkStmt(s *Stmt) error {
 		return nil
 	}
 	if err := r.check(s); err != nil {
-		return fmt.Errorf("%s: %w", s.Op, err)
+		return fmt.Errorf("%s: %w", s.name(), err)
 	}
 	return nil
 }
@@ -201,6 +201,14 @@ var checkMat = typed(func(s *Stmt, t Type) error {
 	}
 	return checkDot(s)
 })
+
+// checkMath: operands and result are f32, of as many lanes.
+func checkMath(s *Stmt, t Type) error {
+	if s.Math == nil || len(s.Args) != s.Math.Args {
+		return fmt.Errorf("no function of %d operands", len(s.Args))
+	}
+	return same([]Elem{F32})(s, t)
+}
 
 var checkPack = typed(func(s *Stmt, t Type) error {
 	if t.Elem != I32 || t.Lanes%2 != 0 {

@@ -14,8 +14,7 @@
 // aligned; scratch is Kernel.ScratchBytes of memory, 64-byte aligned, private
 // to the calling thread.
 //
-// A body may do several neighbouring tasks at once ([Together]), so that what they share is
-// done once for all of a thread's range.
+// A body may compute several adjacent tasks per iteration ([Batch]), and do once what they share.
 //
 // A kernel may be several that are launched as one, each with a share of the tasks
 // ([Join]).

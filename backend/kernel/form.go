@@ -8,28 +8,27 @@ type Kernel struct {
 	Buffers []*Buffer // Global buffers first, in ABI order, then scratch
 	Task    *Value    // the task number, i64
 	Body    *Block
-	// Together, if not nil, has the body do several tasks at once.
-	Together *Together
+	// Batch, if not nil, says that the body computes several tasks per iteration.
+	Batch *Batch
 	// Sections, where there are any, are what the kernel does instead of a body: see
 	// [Join].
 	Sections []Section
 }
 
-// Together says which tasks a body does at once, in a turn, so that it does once what they
-// share: those from Kernel.Task up to End, which does not belong to them. Tasks lie in
-// grids, of Rows rows of Row tasks. A turn is within a row, or some whole rows of one grid. A
-// thread that is given a range of tasks does it in as few turns as there may be, and
-// what a task computes does not depend on which others are done with it.
-type Together struct {
+// Batch lets a kernel compute several adjacent tasks per iteration, so that it does once what they
+// share: the tasks from Kernel.Task up to End, exclusive. Tasks lie in grids of Rows rows of Row tasks.
+// A batch lies within a row, or is some whole rows of one grid. A thread computes its range of tasks
+// in as few batches as possible, and the result of a task does not depend on the others of its batch.
+type Batch struct {
 	Row, Rows int64
-	// Most is how many tasks a turn has that is within a row; MostRows how many rows one
-	// has, where a whole row may be one.
+	// Most bounds the tasks of a batch within a row, MostRows the rows of a batch of whole rows, which
+	// needs Most to be at least Row.
 	Most, MostRows int64
 	End            *Value // i64, above the task number
 }
 
-// Last is the end of the turn that begins with task t of a range that ends at end.
-func (x *Together) Last(t, end int64) int64 {
+// Last is the end of the batch that begins with task t, in a range that ends at end.
+func (x *Batch) Last(t, end int64) int64 {
 	if x == nil {
 		return t + 1
 	}
@@ -130,9 +129,27 @@ type Stmt struct {
 	Lanes   []int    // Shuffle: source lanes; Extract: the lane
 	Index   Index    // ToValue, TailMask: the index
 	Ref     Ref      // Load, Store
+	Math    *Math    // Math
 	Loop    *Loop    // For
 	Then    *Block   // If
 	Else    *Block   // If
+}
+
+// Math is a function of f32 that takes many statements. A kernel calls it by OpMath, until package
+// vmath replaces the call by Expand.
+type Math struct {
+	Name   string
+	Args   int
+	Exact  func(x, y float64) float64 // what Expand approximates; y is for two operands
+	Expand func(b *Builder, a []*Value) *Value
+}
+
+// name is what the text of a kernel calls the operation of s.
+func (s *Stmt) name() string {
+	if s.Math != nil {
+		return s.Math.Name
+	}
+	return s.Op.String()
 }
 
 // Result is the only result of s.

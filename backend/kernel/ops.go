@@ -78,17 +78,7 @@ const (
 	OpReduceMax
 	OpReduceOr
 
-	// Math calls on f32, expanded by package vmath before emission.
-	OpExp
-	OpLog
-	OpTanh
-	OpErf
-	OpRsqrt
-	OpSigmoid
-	OpSin
-	OpCos
-	OpPow // x, y → x^y
-	OpMod // x, y → x - y·trunc(x/y), exact
+	OpMath // a function of f32, Stmt.Math, which package vmath expands before emission
 
 	// Memory and control.
 	OpLoad

@@ -20,9 +20,9 @@ func (k *Kernel) String() string {
 		p.sections(k)
 	} else {
 		p.names[k.Task] = "task"
-		if x := k.Together; x != nil {
+		if x := k.Batch; x != nil {
 			p.names[x.End] = "end"
-			p.line("together tasks=%d of %d rows=%d of %d", x.Most, x.Row, x.MostRows, x.Rows)
+			p.line("batch tasks=%d of %d rows=%d of %d", x.Most, x.Row, x.MostRows, x.Rows)
 		}
 		p.block(k.Body)
 	}
@@ -98,7 +98,7 @@ func (p *printer) stmt(s *Stmt) {
 		p.branch(s)
 		return
 	}
-	words := []string{s.Op.String()}
+	words := []string{s.name()}
 	if len(s.Args) > 0 {
 		words = append(words, p.use(s.Args))
 	}

@@ -8,8 +8,8 @@ func Rewrite(k *Kernel, f func(b *Builder, s *Stmt, args []*Value) *Value) (*Ker
 	b := New(k.Name, k.Tasks)
 	b.k.Buffers = k.Buffers
 	c := &copier{b: b, f: f, to: map[*Value]*Value{k.Task: b.k.Task}}
-	if x := k.Together; x != nil {
-		c.to[x.End] = b.Together(*x).Terms[0].Var
+	if x := k.Batch; x != nil {
+		c.to[x.End] = b.Batch(*x).Terms[0].Var
 	}
 	c.block(k.Body)
 	return b.Finish()

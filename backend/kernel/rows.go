@@ -19,7 +19,6 @@ func init() {
 	float := []Elem{F32, F64}
 	integer := []Elem{I32, I64}
 	bits := []Elem{I32, I64, I1}
-	f32 := []Elem{F32}
 
 	rows = [numOps]row{
 		OpConst:    {name: "const", check: typed(result(anyElem...))},
@@ -74,16 +73,7 @@ func init() {
 		OpReduceMax: {name: "reduce.max", arity: 1, check: reduces(number), fold: OpMax},
 		OpReduceOr:  {name: "reduce.or", arity: 1, check: reduces(bits), fold: OpOr},
 
-		OpExp:     {name: "exp", arity: 1, check: typed(same(f32))},
-		OpLog:     {name: "log", arity: 1, check: typed(same(f32))},
-		OpTanh:    {name: "tanh", arity: 1, check: typed(same(f32))},
-		OpErf:     {name: "erf", arity: 1, check: typed(same(f32))},
-		OpRsqrt:   {name: "rsqrt", arity: 1, check: typed(same(f32))},
-		OpSigmoid: {name: "sigmoid", arity: 1, check: typed(same(f32))},
-		OpSin:     {name: "sin", arity: 1, check: typed(same(f32))},
-		OpCos:     {name: "cos", arity: 1, check: typed(same(f32))},
-		OpPow:     {name: "pow", arity: 2, check: typed(same(f32))},
-		OpMod:     {name: "mod", arity: 2, check: typed(same(f32))},
+		OpMath: {name: "math", arity: -1, check: typed(checkMath)},
 
 		OpLoad:       {name: "load", check: checkAccess},
 		OpStore:      {name: "store", arity: 1, check: checkAccess},
@@ -113,9 +103,6 @@ func Ops() []Op {
 	}
 	return all
 }
-
-// IsMath reports whether op is a math call, which vmath expands.
-func (op Op) IsMath() bool { return op >= OpExp && op <= OpMod }
 
 // Fold is the op that a horizontal reduction combines two halves with,
 // InvalidOp for other ops.

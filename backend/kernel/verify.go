@@ -38,9 +38,9 @@ func (v *verifier) kernel(k *Kernel) error {
 		return sections(k)
 	}
 	v.defined[k.Task] = true
-	if x := k.Together; x != nil {
+	if x := k.Batch; x != nil {
 		if x.Row < 1 || x.Rows < 1 || x.Most < 1 || x.MostRows < 1 {
-			return fmt.Errorf("does %d tasks of %d and %d rows of %d together", x.Most, x.Row, x.MostRows, x.Rows)
+			return fmt.Errorf("has batches of %d tasks of %d and %d rows of %d", x.Most, x.Row, x.MostRows, x.Rows)
 		}
 		v.defined[x.End] = true
 	}

@@ -9,6 +9,26 @@ import (
 	"ptc/ir/tensor"
 )
 
+// The elementwise operations of two operands.
+const (
+	Add = "add"
+	And = "and"
+	Div = "div"
+	Eq  = "eq"
+	Ge  = "ge"
+	Gt  = "gt"
+	Le  = "le"
+	Lt  = "lt"
+	Max = "max"
+	Min = "min"
+	Mod = "mod"
+	Mul = "mul"
+	Ne  = "ne"
+	Or  = "or"
+	Pow = "pow"
+	Sub = "sub"
+)
+
 // binary is what differs between the elementwise operations of two operands.
 type binary struct {
 	name, doc string
@@ -41,38 +61,38 @@ func init() {
 // arithmetic wraps; an integer divided by zero is 0, and so is its remainder.
 func arithmetic() []binary {
 	return []binary{
-		{name: "add", word: "+", traits: Commutes, linear: Linearity{All: true}, flops: 1, doc: "The sum.", kinds: numbers,
+		{name: Add, word: "+", traits: Commutes, linear: Linearity{All: true}, flops: 1, doc: "The sum.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x + y },
 			i:    func(x, y int32) int32 { return x + y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, g }},
-		{name: "sub", word: "-", linear: Linearity{All: true}, flops: 1, doc: "The difference.", kinds: numbers,
+		{name: Sub, word: "-", linear: Linearity{All: true}, flops: 1, doc: "The difference.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x - y },
 			i:    func(x, y int32) int32 { return x - y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return g, b.Neg(g) }},
-		{name: "mul", word: "*", traits: Commutes, linear: Linearity{In: [][]int{{0}, {1}}}, flops: 1, doc: "The product.", kinds: numbers,
+		{name: Mul, word: "*", traits: Commutes, linear: Linearity{In: [][]int{{0}, {1}}}, flops: 1, doc: "The product.", kinds: numbers,
 			f:    func(x, y float64) float64 { return x * y },
 			i:    func(x, y int32) int32 { return x * y },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) { return b.Mul(g, y), b.Mul(g, x) }},
-		{name: "div", word: "/", linear: Linearity{In: [][]int{{0}}}, flops: 1, sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 0.1, 2), away(r, 0.3, 3) }, doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
+		{name: Div, word: "/", linear: Linearity{In: [][]int{{0}}}, flops: 1, sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 0.1, 2), away(r, 0.3, 3) }, doc: "The quotient; of i32, truncated toward zero.", kinds: numbers,
 			f: func(x, y float64) float64 { return x / y }, i: divInt,
 			// d(x/y) = dx/y - (x/y) dy/y.
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
 				gx := b.Div(g, y)
 				return gx, b.Neg(b.Mul(gx, r))
 			}},
-		{name: "max", traits: Commutes | Idempotent, flops: 1, sample: interleaved, doc: "The larger operand, NaN if either is, 0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
+		{name: Max, traits: Commutes | Idempotent, flops: 1, sample: interleaved, doc: "The larger operand, NaN if either is, 0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
 			f: func(x, y float64) float64 { return max(x, y) },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
-				return contest(b, "gt", x, y, g), contest(b, "gt", y, x, g)
+				return contest(b, Gt, x, y, g), contest(b, Gt, y, x, g)
 			}},
-		{name: "min", traits: Commutes | Idempotent, flops: 1, sample: interleaved, doc: "The smaller operand, NaN if either is, -0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
+		{name: Min, traits: Commutes | Idempotent, flops: 1, sample: interleaved, doc: "The smaller operand, NaN if either is, -0 of 0 and -0; operands that tie share the gradient equally, a NaN has none.", kinds: numbers,
 			f: func(x, y float64) float64 { return min(x, y) },
 			grad: func(b *Builder, x, y, r, g *ir.Value) (*ir.Value, *ir.Value) {
-				return contest(b, "lt", x, y, g), contest(b, "lt", y, x, g)
+				return contest(b, Lt, x, y, g), contest(b, Lt, y, x, g)
 			}},
-		{name: "pow", word: "**", doc: "The first operand to the second; to the power of 0 it is 1, with no gradient of the base. The exponent's gradient is 0 where the base is 0 and the exponent is not negative, NaN where the base is negative.", kinds: floats, f: math.Pow, grad: powGrad, flops: 30,
+		{name: Pow, word: "**", doc: "The first operand to the second; to the power of 0 it is 1, with no gradient of the base. The exponent's gradient is 0 where the base is 0 and the exponent is not negative, NaN where the base is negative.", kinds: floats, f: math.Pow, grad: powGrad, flops: 30,
 			sample: func(r *rand.Rand) (x, y func() float64) { return between(r, 0.3, 3), away(r, 0.1, 2) }},
-		{name: "mod", word: "%", flops: 3,
+		{name: Mod, word: "%", flops: 3,
 			sample: func(r *rand.Rand) (x, y func() float64) { return away(r, 3.2, 3.9), away(r, 2, 3) }, doc: "The remainder of the truncated quotient, exact, with the sign of the first operand.", kinds: numbers, f: math.Mod, i: modInt,
 			// r = x - q y with q = trunc(x/y), constant almost everywhere; the
 			// quotient (x-r)/y is q exactly up to one rounding.
@@ -86,14 +106,14 @@ func arithmetic() []binary {
 // false but for ne.
 func predicates() []binary {
 	return []binary{
-		{name: "eq", word: "==", traits: Commutes, flops: 1, sample: ties, doc: "Whether the operands are equal.", kinds: anyType, f: func(x, y float64) float64 { return truth(x == y) }},
-		{name: "ne", word: "!=", traits: Commutes, flops: 1, sample: ties, doc: "Whether the operands differ.", kinds: anyType, f: func(x, y float64) float64 { return truth(x != y) }},
-		{name: "lt", word: "<", flops: 1, sample: ties, doc: "Whether the first is less.", kinds: numbers, f: func(x, y float64) float64 { return truth(x < y) }},
-		{name: "le", word: "<=", flops: 1, sample: ties, doc: "Whether the first is less or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x <= y) }},
-		{name: "gt", word: ">", flops: 1, sample: ties, doc: "Whether the first is greater.", kinds: numbers, f: func(x, y float64) float64 { return truth(x > y) }},
-		{name: "ge", word: ">=", flops: 1, sample: ties, doc: "Whether the first is greater or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x >= y) }},
-		{name: "and", traits: Commutes | Idempotent, doc: "The logical conjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 && y != 0) }},
-		{name: "or", traits: Commutes | Idempotent, doc: "The logical disjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 || y != 0) }},
+		{name: Eq, word: "==", traits: Commutes, flops: 1, sample: ties, doc: "Whether the operands are equal.", kinds: anyType, f: func(x, y float64) float64 { return truth(x == y) }},
+		{name: Ne, word: "!=", traits: Commutes, flops: 1, sample: ties, doc: "Whether the operands differ.", kinds: anyType, f: func(x, y float64) float64 { return truth(x != y) }},
+		{name: Lt, word: "<", flops: 1, sample: ties, doc: "Whether the first is less.", kinds: numbers, f: func(x, y float64) float64 { return truth(x < y) }},
+		{name: Le, word: "<=", flops: 1, sample: ties, doc: "Whether the first is less or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x <= y) }},
+		{name: Gt, word: ">", flops: 1, sample: ties, doc: "Whether the first is greater.", kinds: numbers, f: func(x, y float64) float64 { return truth(x > y) }},
+		{name: Ge, word: ">=", flops: 1, sample: ties, doc: "Whether the first is greater or equal.", kinds: numbers, f: func(x, y float64) float64 { return truth(x >= y) }},
+		{name: And, traits: Commutes | Idempotent, doc: "The logical conjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 && y != 0) }},
+		{name: Or, traits: Commutes | Idempotent, doc: "The logical disjunction.", kinds: bools, f: func(x, y float64) float64 { return truth(x != 0 || y != 0) }},
 	}
 }
 

@@ -8,13 +8,13 @@
 // Invariant: every registered row is complete (a test holds it), and tests
 // derived from the rows check each gradient against central differences and
 // each shardable factor by sharding, evaluating and reassembling.
-// To add an operation: its name in names.go, and one Register call in the init of
-// its family's file (unary.go, binary.go, choose.go, reduce.go, dot.go, movement.go,
+// To add an elementwise operation: its name and its row in unary.go or binary.go, and its form in
+// backend/elementwise, since the IR knows nothing of kernels. For any other: its name in names.go, one
+// Register call in the init of its family's file (choose.go, reduce.go, dot.go, movement.go,
 // reshape.go, window.go, take.go, indexed.go, source.go, symbolic.go, collective.go,
-// p2p.go, memory.go). Gradients emit through the registry, hence init rather than a
-// table literal. How it is computed on tiles is in backend/nest, and its native code in
-// backend/cpu/lower, since the IR knows nothing of kernels: elementwise operations and
-// reductions have a line in elementwise.go and reduce.go there. A test there misses it.
+// p2p.go, memory.go), and its computation on tiles in backend/nest or, for a reduction, a line in reduce.go of
+// backend/cpu/lower. Gradients emit through the registry, hence init rather than a
+// table literal. A test in backend/cpu/lower notices what is missing.
 //
 // Conventions that rows share:
 //   - Elementwise operands align by axis name. The result has the axes of the

@@ -9,6 +9,25 @@ import (
 	"ptc/ir/tensor"
 )
 
+// The elementwise operations of one operand.
+const (
+	Abs     = "abs"
+	Cos     = "cos"
+	Detach  = "detach"
+	Erf     = "erf"
+	Exp     = "exp"
+	Floor   = "floor"
+	Log     = "log"
+	Neg     = "neg"
+	Not     = "not"
+	Rsqrt   = "rsqrt"
+	Sigmoid = "sigmoid"
+	Sign    = "sign"
+	Sin     = "sin"
+	Sqrt    = "sqrt"
+	Tanh    = "tanh"
+)
+
 // unary is what differs between the elementwise operations of one operand.
 type unary struct {
 	name, doc string
@@ -37,47 +56,47 @@ func init() {
 // a typical polynomial evaluation.
 func unaries() []unary {
 	return []unary{
-		{name: "neg", word: "-", linear: true, traits: Involution, doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
+		{name: Neg, word: "-", linear: true, traits: Involution, doc: "The negated operand.", kinds: numbers, flops: 1, lo: 0.1, hi: 3,
 			f:    func(x float64) float64 { return -x },
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(g) }},
-		{name: "abs", doc: "The absolute value; the gradient at 0 is 0.", kinds: numbers, f: math.Abs, flops: 1, lo: 0.1, hi: 3,
-			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, b.Emit("sign", nil, x)) }},
-		{name: "sign", doc: "-1, 0 or 1 by the operand's sign; NaN stays.", kinds: numbers, f: sign, flops: 1, lo: 0.1, hi: 3},
-		{name: "floor", doc: "The largest integer not above the operand; zero gradient.", kinds: floats, f: math.Floor, flops: 1, lo: 0.1, hi: 3},
-		{name: "exp", doc: "e to the operand.", kinds: floats, f: math.Exp, flops: 12, lo: 0.1, hi: 2,
+		{name: Abs, doc: "The absolute value; the gradient at 0 is 0.", kinds: numbers, f: math.Abs, flops: 1, lo: 0.1, hi: 3,
+			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, b.Emit(Sign, nil, x)) }},
+		{name: Sign, doc: "-1, 0 or 1 by the operand's sign; NaN stays.", kinds: numbers, f: sign, flops: 1, lo: 0.1, hi: 3},
+		{name: Floor, doc: "The largest integer not above the operand; zero gradient.", kinds: floats, f: math.Floor, flops: 1, lo: 0.1, hi: 3},
+		{name: Exp, doc: "e to the operand.", kinds: floats, f: math.Exp, flops: 12, lo: 0.1, hi: 2,
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, y) }},
-		{name: "log", doc: "The natural logarithm.", kinds: floats, f: math.Log, flops: 12, lo: 0.3, hi: 3, positive: true,
+		{name: Log, doc: "The natural logarithm.", kinds: floats, f: math.Log, flops: 12, lo: 0.3, hi: 3, positive: true,
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Div(g, x) }},
-		{name: "sqrt", doc: "The square root.", kinds: floats, f: math.Sqrt, flops: 1, lo: 0.3, hi: 3, positive: true,
+		{name: Sqrt, doc: "The square root.", kinds: floats, f: math.Sqrt, flops: 1, lo: 0.3, hi: 3, positive: true,
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Div(b.Scale(g, 0.5), y) }},
-		{name: "rsqrt", doc: "One over the square root.", kinds: floats, flops: 2, lo: 0.3, hi: 3, positive: true,
+		{name: Rsqrt, doc: "One over the square root.", kinds: floats, flops: 2, lo: 0.3, hi: 3, positive: true,
 			f: func(x float64) float64 { return 1 / math.Sqrt(x) },
 			// d x^(-1/2) = -1/2 x^(-3/2) = -1/2 y^3.
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value {
 				return b.Mul(b.Scale(g, -0.5), b.Mul(b.Mul(y, y), y))
 			}},
-		{name: "tanh", doc: "The hyperbolic tangent.", kinds: floats, f: math.Tanh, flops: 16, lo: 0.1, hi: 2,
+		{name: Tanh, doc: "The hyperbolic tangent.", kinds: floats, f: math.Tanh, flops: 16, lo: 0.1, hi: 2,
 			// 1 - y² as a product: both factors are exact where y is near ±1.
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value {
 				one := b.Like(y, 1)
 				return b.Mul(g, b.Mul(b.Sub(one, y), b.Add(one, y)))
 			}},
-		{name: "erf", doc: "The error function.", kinds: floats, f: math.Erf, flops: 20, lo: 0.1, hi: 2,
+		{name: Erf, doc: "The error function.", kinds: floats, f: math.Erf, flops: 20, lo: 0.1, hi: 2,
 			// d erf(x) = 2/sqrt(pi) exp(-x^2).
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value {
-				e := b.Emit("exp", nil, b.Neg(b.Mul(x, x)))
+				e := b.Emit(Exp, nil, b.Neg(b.Mul(x, x)))
 				return b.Mul(g, b.Scale(e, 2/math.Sqrt(math.Pi)))
 			}},
-		{name: "sigmoid", doc: "1 / (1 + exp(-x)).", kinds: floats, f: sigmoid, flops: 14, lo: 0.1, hi: 3,
+		{name: Sigmoid, doc: "1 / (1 + exp(-x)).", kinds: floats, f: sigmoid, flops: 14, lo: 0.1, hi: 3,
 			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value {
 				return b.Mul(g, b.Mul(y, b.Sub(b.Like(y, 1), y)))
 			}},
-		{name: "sin", doc: "The sine of radians.", kinds: floats, f: math.Sin, flops: 14, lo: 0.1, hi: 3,
-			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, b.Emit("cos", nil, x)) }},
-		{name: "cos", doc: "The cosine of radians.", kinds: floats, f: math.Cos, flops: 14, lo: 0.1, hi: 3,
-			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(b.Mul(g, b.Emit("sin", nil, x))) }},
-		{name: "not", traits: Involution, doc: "The logical negation.", kinds: bools, f: func(x float64) float64 { return 1 - x }},
-		{name: "detach", word: "stop_gradient", doc: "The operand, with zero gradient.", kinds: anyType, f: func(x float64) float64 { return x }, lo: 0.1, hi: 3},
+		{name: Sin, doc: "The sine of radians.", kinds: floats, f: math.Sin, flops: 14, lo: 0.1, hi: 3,
+			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Mul(g, b.Emit(Cos, nil, x)) }},
+		{name: Cos, doc: "The cosine of radians.", kinds: floats, f: math.Cos, flops: 14, lo: 0.1, hi: 3,
+			grad: func(b *Builder, x, y, g *ir.Value) *ir.Value { return b.Neg(b.Mul(g, b.Emit(Sin, nil, x))) }},
+		{name: Not, traits: Involution, doc: "The logical negation.", kinds: bools, f: func(x float64) float64 { return 1 - x }},
+		{name: Detach, word: "stop_gradient", doc: "The operand, with zero gradient.", kinds: anyType, f: func(x float64) float64 { return x }, lo: 0.1, hi: 3},
 	}
 }
 

@@ -92,8 +92,8 @@ func lowerFor(fn *function, s *kernel.Stmt) value.Value {
 	return nil
 }
 
-// countedLoop emits for i = lo; i < hi; i += step with carried registers, which
-// it returns as they are after the loop:
+// countedLoop emits for i = lo; i < hi; i += step with carried registers, and
+// returns their values after the loop:
 //
 //	head: i = phi, carry = phi…; br i < hi, body, exit
 //	body: …; br head
@@ -107,16 +107,15 @@ func (fn *function) countedLoop(lo, hi value.Value, step int64, init []value.Val
 	if fn.err != nil {
 		return c.values
 	}
-	c.again(fn.b, step, next)
+	c.addBackEdge(fn.b, step, next)
 	back := fn.b.NewBr(head)
 	back.Metadata = fn.m.unrollHint(unroll)
 	fn.b = exit
 	return c.values
 }
 
-// fixedLoop emits a counted loop that runs at least once and ends exactly at hi, as its
-// bounds show: with its test at the end, and for equality, which is the form that passes
-// would bring it to.
+// fixedLoop emits a counted loop whose constant bounds show that it runs at least once and ends exactly
+// at hi. It has the rotated form that LLVM's loop-rotate would make: the test at the end, for equality.
 //
 //	work: i = phi, carry = phi…; body; br i + step != hi, work, exit
 func (fn *function) fixedLoop(lo, hi value.Value, step int64, init []value.Value, unroll int,
@@ -128,20 +127,19 @@ func (fn *function) fixedLoop(lo, hi value.Value, step int64, init []value.Value
 	if fn.err != nil {
 		return c.values
 	}
-	more := c.again(fn.b, step, next)
+	more := c.addBackEdge(fn.b, step, next)
 	back := fn.b.NewCondBr(fn.b.NewICmp(enum.IPredNE, more, hi), work, exit)
 	back.Metadata = fn.m.unrollHint(unroll)
 	fn.b = exit
 	return next
 }
 
-// turns emits the loop over the tasks from begin to end of a kernel that does several at
-// once: see [kernel.Together].
+// batches emits the task loop of a kernel that computes several adjacent tasks per iteration.
 //
 //	head: task = phi; br task < end, work, exit
 //	work: last = …; body; task = last; br head
-func (fn *function) turns(k *kernel.Kernel, begin, end value.Value) {
-	x := k.Together
+func (fn *function) batches(k *kernel.Kernel, begin, end value.Value) {
+	x := k.Batch
 	head, work, exit := fn.f.NewBlock(""), fn.f.NewBlock(""), fn.f.NewBlock("")
 	c := fn.enter(head, begin, nil)
 	head.NewCondBr(head.NewICmp(enum.IPredSLT, c.i, end), work, exit)
@@ -157,8 +155,8 @@ func (fn *function) turns(k *kernel.Kernel, begin, end value.Value) {
 	fn.b = exit
 }
 
-// last is the end of the turn that begins with a task: see [kernel.Together.Last].
-func (fn *function) last(x *kernel.Together, task, end value.Value) value.Value {
+// last is [kernel.Batch.Last], the end of the batch that begins with task.
+func (fn *function) last(x *kernel.Batch, task, end value.Value) value.Value {
 	b := fn.b
 	number := func(n int64) value.Value { return constant.NewInt(types.I64, n) }
 	least := func(p, q value.Value) value.Value { return b.NewSelect(b.NewICmp(enum.IPredSLT, p, q), p, q) }
@@ -174,14 +172,14 @@ func (fn *function) last(x *kernel.Together, task, end value.Value) value.Value 
 	return b.NewSelect(whole, b.NewAdd(task, b.NewMul(rows, number(x.Row))), part)
 }
 
-// carried is what a loop has from one turn to the next: its counter and registers.
+// carried is the loop-carried state: the counter and the registers.
 type carried struct {
 	i      *ir.InstPhi
 	phis   []*ir.InstPhi
 	values []value.Value // phis
 }
 
-// enter branches to the first block of a loop, with what it begins with.
+// enter branches to the header of a loop, with the initial counter and registers.
 func (fn *function) enter(first *ir.Block, lo value.Value, init []value.Value) carried {
 	fn.b.NewBr(first)
 	c := carried{i: first.NewPhi(ir.NewIncoming(lo, fn.b))}
@@ -192,9 +190,9 @@ func (fn *function) enter(first *ir.Block, lo value.Value, init []value.Value) c
 	return c
 }
 
-// again has the loop's first block reached from b for the next turn, whose counter it
-// returns.
-func (c *carried) again(b *ir.Block, step int64, next []value.Value) value.Value {
+// addBackEdge adds b to the predecessors of the loop header, and returns the incremented counter. The
+// caller emits the branch.
+func (c *carried) addBackEdge(b *ir.Block, step int64, next []value.Value) value.Value {
 	more := b.NewAdd(c.i, constant.NewInt(types.I64, step))
 	more.OverflowFlags = []enum.OverflowFlag{enum.OverflowFlagNSW}
 	c.i.Incs = append(c.i.Incs, ir.NewIncoming(more, b))

@@ -17,8 +17,7 @@ func (*bfloat) String() string            { return "bfloat" }
 func (*bfloat) LLString() string          { return "bfloat" }
 func (t *bfloat) Equal(u types.Type) bool { _, same := u.(*bfloat); return same }
 
-// lowerDotBF16 emits the instruction, or where the target has none of its width the
-// two multiply-adds that it is.
+// lowerDotBF16 emits VDPBF16PS, or two equivalent multiply-adds if the target lacks this width.
 func lowerDotBF16(fn *function, s *kernel.Stmt) value.Value {
 	c, x, y := fn.vals[s.Args[0]], fn.vals[s.Args[1]], fn.vals[s.Args[2]]
 	lanes := s.Result().Type.Lanes
@@ -31,9 +30,8 @@ func lowerDotBF16(fn *function, s *kernel.Stmt) value.Value {
 	return fn.b.NewCall(f, c, fn.b.NewBitCast(x, pairs), fn.b.NewBitCast(y, pairs))
 }
 
-// lowerPackBF16 emits the elements of both operands one after the other, which the
-// instruction of AVX512-BF16 rounds at once, and for those in turns a permutation. What is
-// loaded as bf16 stays as it is.
+// lowerPackBF16 emits VCVTNE2PS2BF16, which rounds two vectors and concatenates them, or two narrowing
+// conversions; OpZipBF16 then interleaves the halves. Operands that were loaded as bf16 are not converted.
 func lowerPackBF16(fn *function, s *kernel.Stmt) value.Value {
 	t := s.Result().Type
 	halves := func(v value.Value) value.Value { return fn.b.NewBitCast(v, vector(types.I16, 2*t.Lanes)) }
@@ -51,16 +49,16 @@ func lowerPackBF16(fn *function, s *kernel.Stmt) value.Value {
 		all = fn.b.NewShuffleVector(narrow(s.Args[0]), narrow(s.Args[1]), laneList(upTo(2*t.Lanes)))
 	}
 	if s.Op == kernel.OpZipBF16 {
-		var turns []int
+		var lanes []int
 		for l := range t.Lanes {
-			turns = append(turns, l, t.Lanes+l)
+			lanes = append(lanes, l, t.Lanes+l)
 		}
-		all = fn.b.NewShuffleVector(all, constant.NewUndef(all.Type()), laneList(turns))
+		all = fn.b.NewShuffleVector(all, constant.NewUndef(all.Type()), laneList(lanes))
 	}
 	return fn.b.NewBitCast(all, regType(t))
 }
 
-// unrounded is v before it is rounded to bf16, which is then done again, to the same.
+// unrounded is the operand of v if v rounds to bf16: rounding it once gives the same.
 func unrounded(v *kernel.Value) *kernel.Value {
 	if v.Def != nil && v.Def.Op == kernel.OpRound && v.Def.Elem == kernel.BF16 {
 		return v.Def.Args[0]
@@ -75,7 +73,7 @@ func upTo(n int) (out []int) {
 	return out
 }
 
-// upper is the f32 whose upper half is that of x moved up by bits.
+// upper shifts x left by bits and returns its upper half as the upper half of an f32.
 func (fn *function) upper(x value.Value, bits int64) value.Value {
 	moved := fn.b.NewShl(x, intOf(x.Type(), bits))
 	half := fn.b.NewAnd(moved, intOf(x.Type(), ^0xffff))

@@ -109,8 +109,8 @@ func (m *module) body(k *kernel.Kernel) *function {
 	fn.f.FuncAttrs = append(m.attributes(), enum.FuncAttrNoInline)
 	fn.b = fn.f.NewBlock("entry")
 	release := fn.configureTiles(k)
-	if k.Together != nil {
-		fn.turns(k, begin, end)
+	if k.Batch != nil {
+		fn.batches(k, begin, end)
 	} else {
 		fn.countedLoop(begin, end, 1, nil, 0, func(task value.Value, _ []value.Value) []value.Value {
 			fn.vals[k.Task] = task

@@ -17,20 +17,14 @@ func BenchmarkMath(b *testing.B) {
 	_, runnable := targets(b)
 	tgt := runnable[len(runnable)-1]
 	lanes := Machine(tgt).Lanes(kernel.F32)
-	for _, c := range []struct {
-		name string
-		f    func(b *kernel.Builder, x *kernel.Value) *kernel.Value
-	}{
-		{"add", func(b *kernel.Builder, x *kernel.Value) *kernel.Value { return b.Add(x, x) }},
-		{"exp", (*kernel.Builder).Exp}, {"log", (*kernel.Builder).Log}, {"tanh", (*kernel.Builder).Tanh},
-		{"erf", (*kernel.Builder).Erf}, {"sigmoid", (*kernel.Builder).Sigmoid}, {"rsqrt", (*kernel.Builder).Rsqrt},
-		{"cos", (*kernel.Builder).Cos},
-	} {
-		b.Run(tgt.Name+"/"+c.name, func(b *testing.B) {
-			kb := kernel.New(c.name, sweeps)
+	add := &kernel.Math{Name: "add", Args: 1, Expand: func(b *kernel.Builder, a []*kernel.Value) *kernel.Value { return b.Add(a[0], a[0]) }}
+	for _, f := range append(vmath.All(), add) {
+		b.Run(tgt.Name+"/"+f.Name, func(b *testing.B) {
+			kb := kernel.New(f.Name, sweeps)
 			in, out := kb.Arg("x", kernel.F32, n, kernel.Read), kb.Arg("y", kernel.F32, n, kernel.Write)
 			kb.For(kernel.Span(n).By(int64(lanes)).Unrolled(1), func(i kernel.Index) {
-				kb.Store(out.At(i), c.f(kb, kb.Load(in.At(i), lanes)))
+				x := kb.Load(in.At(i), lanes)
+				kb.Store(out.At(i), kb.Call(f, []*kernel.Value{x, x}[:f.Args]...))
 			})
 			k, err := kb.Finish()
 			if err == nil {

@@ -8,6 +8,7 @@ import (
 
 	"ptc/backend/kernel"
 	"ptc/backend/kernel/kerneltest"
+	"ptc/backend/kernel/vmath"
 	"ptc/internal/dtype"
 )
 
@@ -176,7 +177,7 @@ func (g *generator) op(pool []*kernel.Value) *kernel.Value {
 	case 0:
 		return b.Round(x, []kernel.Elem{kernel.BF16, kernel.F16, kernel.F8E4M3, kernel.F8E5M2}[g.IntN(4)])
 	case 1:
-		return []func(*kernel.Value) *kernel.Value{b.Exp, b.Log, b.Tanh, b.Erf, b.Sigmoid, b.Sin}[g.IntN(6)](x)
+		return b.Call([]*kernel.Math{vmath.Exp, vmath.Log, vmath.Tanh, vmath.Erf, vmath.Sigmoid, vmath.Sin}[g.IntN(6)], x)
 	case 2:
 		s := b.Extract(x, g.IntN(g.lanes))
 		return b.If(b.Lt(s, b.F32(0, 1)), func() []*kernel.Value { return []*kernel.Value{b.Neg(x)} },

@@ -7,33 +7,20 @@ import (
 	"testing"
 
 	"ptc/backend/kernel"
-	"ptc/backend/kernel/kerneltest"
 	"ptc/backend/kernel/vmath"
 )
 
-var mathCalls = map[kernel.Op]func(b *kernel.Builder, x, y *kernel.Value) *kernel.Value{
-	kernel.OpExp:     func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Exp(x) },
-	kernel.OpLog:     func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Log(x) },
-	kernel.OpTanh:    func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Tanh(x) },
-	kernel.OpErf:     func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Erf(x) },
-	kernel.OpRsqrt:   func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Rsqrt(x) },
-	kernel.OpSigmoid: func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Sigmoid(x) },
-	kernel.OpSin:     func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Sin(x) },
-	kernel.OpCos:     func(b *kernel.Builder, x, _ *kernel.Value) *kernel.Value { return b.Cos(x) },
-	kernel.OpPow:     func(b *kernel.Builder, x, y *kernel.Value) *kernel.Value { return b.Pow(x, y) },
-	kernel.OpMod:     func(b *kernel.Builder, x, y *kernel.Value) *kernel.Value { return b.Mod(x, y) },
-}
-
-// mathKernel applies op to n elements; a task is 1024 of them.
-func mathKernel(t testing.TB, op kernel.Op, n int64, lanes int) *kernel.Kernel {
+// mathKernel applies f to n elements; a task is 1024 of them.
+func mathKernel(t testing.TB, f *kernel.Math, n int64, lanes int) *kernel.Kernel {
 	const perTask = 1024
-	b := kernel.New("math_"+op.String(), n/perTask)
+	b := kernel.New("math_"+f.Name, n/perTask)
 	x := b.Arg("x", kernel.F32, n, kernel.Read)
 	y := b.Arg("y", kernel.F32, n, kernel.Read)
 	out := b.Arg("out", kernel.F32, n, kernel.Write)
 	b.For(kernel.Span(perTask).By(int64(lanes)), func(i kernel.Index) {
 		at := b.Task().Mul(perTask).Add(i)
-		b.Store(out.At(at), mathCalls[op](b, b.Load(x.At(at), lanes), b.Load(y.At(at), lanes)))
+		a := []*kernel.Value{b.Load(x.At(at), lanes), b.Load(y.At(at), lanes)}
+		b.Store(out.At(at), b.Call(f, a[:f.Args]...))
 	})
 	return build(t, b)
 }
@@ -67,36 +54,31 @@ func TestMathBounds(t *testing.T) {
 			binary.LittleEndian.PutUint32(ys[4*j:], math.Float32bits(float32(r.NormFloat64()*math.Exp(r.NormFloat64()*2))))
 		}
 		var ks []*kernel.Kernel
-		for _, op := range kernel.Ops() {
-			if op.IsMath() {
-				ks = append(ks, mathKernel(t, op, n, Machine(tgt).Lanes(kernel.F32)))
-			}
+		for _, f := range vmath.All() {
+			ks = append(ks, mathKernel(t, f, n, Machine(tgt).Lanes(kernel.F32)))
 		}
 		img := image(t, compile(t, tgt, ks...))
-		for _, op := range kernel.Ops() {
-			if !op.IsMath() {
-				continue
-			}
+		for _, f := range vmath.All() {
 			out := run(t, img, ks[0], [][]byte{xs, ys, make([]byte, 4*n)}, 0, ks[0].Tasks)[2]
 			ks = ks[1:]
-			t.Logf("%s %s: %.2f ulp", tgt.Name, op, worstUlp(t, op, xs, ys, out))
+			t.Logf("%s %s: %.2f ulp", tgt.Name, f.Name, worstUlp(t, f, xs, ys, out))
 		}
 	}
 }
 
-func worstUlp(t *testing.T, op kernel.Op, xs, ys, out []byte) float64 {
+func worstUlp(t *testing.T, f *kernel.Math, xs, ys, out []byte) float64 {
 	worst := 0.0
 	for j := 0; j < len(out); j += 4 {
 		at := func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[j:]))) }
 		x, y, got := at(xs), at(ys), at(out)
-		want := kerneltest.Reference(op, x, y)
+		want := f.Exact(x, y)
 		if float32(want) == float32(got) || got != got && want != want {
 			continue
 		}
 		_, e := math.Frexp(want)
 		u := math.Abs(got-want) / math.Ldexp(1, max(e-24, -149))
-		if !(u <= vmath.Bound) || op == kernel.OpMod {
-			t.Fatalf("%s(%v, %v) = %v, want %v: %.2f ulp", op, x, y, got, want, u)
+		if !(u <= vmath.Bound) || f == vmath.Mod {
+			t.Fatalf("%s(%v, %v) = %v, want %v: %.2f ulp", f.Name, x, y, got, want, u)
 		}
 		worst = max(worst, u)
 	}

@@ -10,7 +10,7 @@ import "ptc/backend/kernel"
 // batch says which tasks are done as one.
 type batch struct {
 	down           bool  // rows of tasks lie along M: neighbours share the right operand
-	most, mostRows int64 // as those of kernel.Together
+	most, mostRows int64 // as kernel.Batch has them
 }
 
 // batchOf is the largest batch of tasks of part x, in rows along M if down: as many
@@ -38,8 +38,8 @@ func (c *caching) batchOf(x part, down bool) batch {
 }
 
 // grid is the batch of x as a kernel has it.
-func (c *caching) grid(x part) kernel.Together {
-	k := kernel.Together{Most: x.batch.most, MostRows: x.batch.mostRows}
+func (c *caching) grid(x part) kernel.Batch {
+	k := kernel.Batch{Most: x.batch.most, MostRows: x.batch.mostRows}
 	k.Rows, k.Row = x.batch.turned(c.cuts(x))
 	return k
 }

@@ -23,7 +23,7 @@
 //	          if nothing is to be added: Store the tile
 //
 // A task is one block, and a thread does those of its range in batches that share rows or
-// columns ([kernel.Together]; batches.go): it packs each element of its operands once for a
+// columns ([kernel.Batch]; batches.go): it packs each element of its operands once for a
 // batch, so that tasks may be as small as an even share of the work wants. In the innermost loop but one a
 // panel stays in L1 while the tiles stream past it in the order they lie in: a
 // few bytes a cycle, which L2 gives in time, and L3 as well.

@@ -63,9 +63,9 @@ func TestRandomProducts(t *testing.T) {
 	}
 }
 
-// TestTogether interprets random products over random ranges of their tasks, in any order,
+// TestBatch interprets random products over random ranges of their tasks, in any order,
 // which must not matter; some of them do several tasks at once.
-func TestTogether(t *testing.T) {
+func TestBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2))
 	several := 0
 	for _, name := range slices.Sorted(maps.Keys(machines)) {
@@ -86,7 +86,7 @@ func TestTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if k.Together != nil {
+			if k.Batch != nil {
 				several++
 			}
 			bufs := c.inputs(1)

@@ -41,7 +41,7 @@ func newTask(c code, s *Spec, p *blocking) *task {
 	row, column := at[outer], at[outer+1]
 	rowEnd, columnEnd := row.Plus(1), column.Plus(1)
 	if x.Most > 1 || x.MostRows > 1 {
-		count := g.b.Together(x).Sub(g.b.Task())
+		count := g.b.Batch(x).Sub(g.b.Task())
 		columnEnd = g.b.MinIndex(column.Add(count), kernel.Int(x.Row))
 		if x.MostRows > 1 {
 			n := g.b.Value(count)

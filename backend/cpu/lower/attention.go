@@ -43,7 +43,7 @@ func attendingOf(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Ma
 	}
 	l := k.AttentionLoops(k.Attention.Outs)
 	x := &attending{
-		lowering: newLowering(in.Program, m), Attention: k.Attention, loops: l, program: in,
+		evaluator: newEvaluator(in.Program, m), Attention: k.Attention, loops: l, program: in,
 		outer: in.Ranges(l.Outer), inner: in.Ranges(l.Inner), groups: in.Ranges(l.Groups), rows: in.Ranges(l.Rows),
 		key: in.Ranges([]fusion.Loop{l.Key})[0], stores: stores(body), operands: map[string]int{},
 	}
@@ -63,7 +63,7 @@ func attendingOf(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Ma
 
 // attending lowers an attention.
 type attending struct {
-	*lowering
+	*evaluator
 	*fusion.Attention
 	loops   *fusion.AttentionLoops
 	program *nest.Nest

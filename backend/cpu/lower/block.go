@@ -12,11 +12,7 @@ import (
 func (l *lowering) block(b *tile.Block) {
 	steps := plan(b)
 	keep(steps)
-	for _, o := range b.Ops {
-		if loads(o) {
-			l.loaded[o.Result()] = l.time
-		}
-	}
+	l.reach(b)
 	for _, s := range steps {
 		kept := s.keeps
 		if s.tiled != nil {
@@ -49,29 +45,6 @@ func (l *lowering) block(b *tile.Block) {
 	}
 }
 
-// before notes that loads around a loop may be demanded behind the stores in it.
-func (l *lowering) before(b *tile.Block) {
-	for _, o := range b.Ops {
-		if o.Kind == tile.Store || o.Kind == tile.Scatter {
-			l.wrote(o.View.Buffer)
-		}
-		for _, inner := range inside(o) {
-			l.before(inner)
-		}
-	}
-	l.time++
-}
-
-// wrote notes a store to b, and to what may be in its place.
-func (l *lowering) wrote(b *tile.Buffer) {
-	l.stored[b] = l.time
-	for _, other := range l.p.Buffers {
-		if slices.Contains(b.Over, other) || slices.Contains(other.Over, b) {
-			l.stored[other] = l.time
-		}
-	}
-}
-
 // registers is a tile in registers: vectors along one range, for each position of the
 // others.
 type registers struct {
@@ -85,7 +58,7 @@ const mostRegisters = 32
 
 // registersFor is where a tile over dims would be in registers, and whether it fits.
 func (l *lowering) registersFor(dims []*tile.Range) (*registers, bool) {
-	g := &registers{dims: dims, vec: l.vector(dims)}
+	g := &registers{dims: dims, vec: l.units.vector(dims)}
 	n := int64(1)
 	for _, r := range dims {
 		if n *= l.parts(g, r); n > mostRegisters {
@@ -93,14 +66,6 @@ func (l *lowering) registersFor(dims []*tile.Range) (*registers, bool) {
 		}
 	}
 	return g, true
-}
-
-// parts is how many vectors, or positions, g has along r.
-func (l *lowering) parts(g *registers, r *tile.Range) int64 {
-	if r == g.vec {
-		return (l.n[r] + l.wide - 1) / l.wide
-	}
-	return l.n[r]
 }
 
 // hold makes vs the tiles whose vectors are vals, one tile after the other.
@@ -180,7 +145,7 @@ func (l *lowering) each(g *registers, body func()) {
 }
 
 // pick is the vector of a tile in registers at the present position.
-func (l *lowering) pick(g *registers) *kernel.Value {
+func (l *evaluator) pick(g *registers) *kernel.Value {
 	k := int64(0)
 	for _, r := range g.dims {
 		j, ok := l.part[r]

@@ -9,7 +9,9 @@
 // number of threads or what memory held before. Values of low precision are kept in f32,
 // and rounded where they are cast, shared or stored.
 //
-// How: a tile in registers is nothing until it is demanded. Stores with the same
+// How: a [position] is where in the ranges of a program code is being written, an [evaluator] computes
+// elements there, and [lowering] writes the loops around them. [hazards] knows which loads came before
+// which stores. A tile in registers is nothing until it is demanded. Stores with the same
 // dimensions, and reductions that do not need each other, become one sweep: loops over
 // the dimensions, the last of which is the one that memory has contiguous and goes in
 // vectors, with a masked tail. What does not vary in a loop of a sweep is computed

@@ -51,7 +51,7 @@ func (l *lowering) loop(o *tile.Op) {
 	first, like, rest := c.split(o.Args)
 	inside, _, homes := c.split(o.Loop.Carry)
 	next, _, moved := c.split(o.Loop.Body.Yield)
-	last, _, left := c.split(o.Results)
+	results, _, left := c.split(o.Results)
 	acc := l.evaluate(first, like)
 	for i, v := range rest {
 		l.fill(v, l.home(homes[i]))
@@ -66,7 +66,7 @@ func (l *lowering) loop(o *tile.Op) {
 		})
 		return out
 	})
-	l.hold(last, like, acc)
+	l.hold(results, like, acc)
 	for i, v := range left {
 		l.kept[v] = l.kept[homes[i]]
 	}
@@ -180,26 +180,21 @@ func (l *lowering) apart(body func()) {
 
 // home is scratch for v.
 func (l *lowering) home(v *tile.Value) *scratch {
-	dims := slices.Clone(v.Type.Dims)
-	if vec := l.vector(dims); vec != nil {
-		dims = append(slices.DeleteFunc(dims, func(r *tile.Range) bool { return r == vec }), vec)
-	}
-	l.keep(v, dims)
+	l.keep(v, last(v.Type.Dims, l.units.vector(v.Type.Dims)))
 	return l.kept[v]
 }
 
 // fill puts v into scratch.
 func (l *lowering) fill(v *tile.Value, to *scratch) {
-	needed := l.spilled([]*tile.Value{v}, func(*registers) bool { return false })
-	l.check(needed)
-	l.over(to.dims, needed, func() { l.b.Store(to.ref(l).Masked(l.mask), l.b.Splat(l.value(v), l.lanes)) })
+	needed := l.demanded(v)
+	l.over(to.dims, nil, needed, func() { l.b.Store(to.ref(l.position).Masked(l.mask), l.b.Splat(l.value(v), l.lanes)) })
 	to.full = true
 }
 
-// over runs body at all positions of dims, in vectors along the last.
-func (l *lowering) over(dims []*tile.Range, needed []*tile.Value, body func()) {
+// over runs body at all positions of dims, in vectors along the last; inner are ranges of loops in it.
+func (l *lowering) over(dims, inner []*tile.Range, needed []*tile.Value, body func()) {
 	n := len(dims) - 1
-	l.outerLoops(dims[:n], dims, nil, needed, func([]*kernel.Value) []*kernel.Value {
+	l.outerLoops(dims[:n], slices.Concat(dims, inner), nil, needed, func([]*kernel.Value) []*kernel.Value {
 		return l.vectors(dims[n], 1, nil, func([]*kernel.Value) []*kernel.Value { body(); return nil })
 	})
 	l.leave(dims)
@@ -223,8 +218,8 @@ func (l *lowering) move(vs, homes []*tile.Value) {
 	}
 	for i, h := range homes {
 		to := l.kept[h]
-		l.over(to.dims, nil, func() {
-			l.b.Store(to.ref(l).Masked(l.mask), l.b.Load(from[i].ref(l).Masked(l.mask), l.lanes))
+		l.over(to.dims, nil, nil, func() {
+			l.b.Store(to.ref(l.position).Masked(l.mask), l.b.Load(from[i].ref(l.position).Masked(l.mask), l.lanes))
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 // product is a kernel that is a matrix product: what backend/cpu/gemm makes a kernel
 // of, whose blocks, packing and register tiles are its own, not the tile program's.
 type product struct {
-	*lowering
+	*evaluator
 	left, right, sum *tile.Value
 	m, n, k          []*tile.Range // of each at most one
 	outer, outerK    []*tile.Range
@@ -53,8 +53,8 @@ func productOf(name string, k *fusion.Kernel, s schedule.Schedule, m kernel.Mach
 		return nil, fmt.Errorf("kernel @%s (%s): found %d phases; expected one", k.F.Name, k.Class, len(p.Phases))
 	}
 	return &product{
-		lowering: newLowering(p, m),
-		left:     in.Tiles[c.Left], right: in.Tiles[c.Right], sum: in.Tiles[k.Root.Result()],
+		evaluator: newEvaluator(p, m),
+		left:      in.Tiles[c.Left], right: in.Tiles[c.Right], sum: in.Tiles[k.Root.Result()],
 		m: in.Ranges(c.M), n: in.Ranges(c.N), k: in.Ranges(c.K),
 		outer: in.Ranges(c.Outer), outerK: in.Ranges(c.OuterK),
 		stores: stores(p.Phases[0].Body),

@@ -128,8 +128,7 @@ func (l *lowering) foldTo(o *tile.Op) {
 // dot lowers a product that is no kernel's root: loops over the result, in vectors along
 // one dimension, and in them over what is summed, on top of the initial sum.
 func (l *lowering) dot(o *tile.Op) {
-	needed := l.spilled(o.Args, func(*registers) bool { return false })
-	l.check(needed)
+	needed := l.demanded(o.Args...)
 	var sum []*tile.Range
 	for _, r := range o.Over {
 		if r.Size > 1 {
@@ -153,16 +152,11 @@ func (l *lowering) dot(o *tile.Op) {
 		return
 	}
 	to := l.home(o.Result())
-	n := len(to.dims) - 1
-	l.outerLoops(to.dims[:n], slices.Concat(to.dims, sum), nil, needed, func([]*kernel.Value) []*kernel.Value {
-		return l.vectors(to.dims[n], 1, nil, func([]*kernel.Value) []*kernel.Value {
-			x := total()
-			l.leave(sum)
-			l.b.Store(to.ref(l).Masked(l.mask), x)
-			return nil
-		})
+	l.over(to.dims, sum, needed, func() {
+		x := total()
+		l.leave(sum)
+		l.b.Store(to.ref(l.position).Masked(l.mask), x)
 	})
-	l.leave(to.dims)
 	to.full = true
 }
 
@@ -170,17 +164,10 @@ func (l *lowering) dot(o *tile.Op) {
 // the result, each of its vectors is a loop over what is reduced; else each of its
 // elements is.
 func (l *lowering) reduceTo(o *tile.Op) {
-	needed := l.spilled(o.Args, func(*registers) bool { return false })
-	l.check(needed)
-	vec := l.vector(o.Args[0].Type.Dims)
-	last := func(rs []*tile.Range) []*tile.Range {
-		if !slices.Contains(rs, vec) {
-			return rs
-		}
-		return append(slices.DeleteFunc(slices.Clone(rs), func(r *tile.Range) bool { return r == vec }), vec)
-	}
-	kept := last(o.Result().Type.Dims)
-	reduced := last(slices.DeleteFunc(slices.Clone(o.Args[0].Type.Dims), o.Result().Type.Has))
+	needed := l.demanded(o.Args...)
+	vec := l.units.vector(o.Args[0].Type.Dims)
+	kept := last(o.Result().Type.Dims, vec)
+	reduced := last(slices.DeleteFunc(slices.Clone(o.Args[0].Type.Dims), o.Result().Type.Has), vec)
 	l.keep(o.Result(), kept)
 	to := l.kept[o.Result()]
 	reds, all := []*tile.Op{o}, slices.Concat(kept, reduced)
@@ -192,7 +179,7 @@ func (l *lowering) reduceTo(o *tile.Op) {
 		l.outerLoops(kept[:n], all, nil, needed, func([]*kernel.Value) []*kernel.Value {
 			return l.vectors(vec, 1, nil, func([]*kernel.Value) []*kernel.Value {
 				acc := l.outerLoops(reduced, reduced, l.start(reds, 1), needed, add)
-				l.b.Store(to.ref(l).Masked(l.mask), acc[0])
+				l.b.Store(to.ref(l.position).Masked(l.mask), acc[0])
 				return nil
 			})
 		})
@@ -204,7 +191,7 @@ func (l *lowering) reduceTo(o *tile.Op) {
 				return l.vectors(vec, int(u), acc, add)
 			})
 			l.leave(reduced)
-			r := to.ref(l)
+			r := to.ref(l.position)
 			r.Stride = 1
 			l.b.Store(r, l.join(o, acc, 0, 1))
 			return nil
@@ -212,12 +199,4 @@ func (l *lowering) reduceTo(o *tile.Op) {
 	}
 	l.leave(all)
 	to.full = true
-}
-
-// chainsOf is how many chains a reduction along r has.
-func (l *lowering) chainsOf(r *tile.Range) int64 {
-	if l.n[r] >= 2*chains*l.wide {
-		return chains
-	}
-	return 1
 }

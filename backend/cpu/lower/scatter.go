@@ -11,14 +11,12 @@ import (
 // dimensions, and vectors along one that no position is looked up by, so that those of a
 // vector never meet.
 func (l *lowering) scatter(o *tile.Op) {
-	roots := append(lookups(o), o.Args[0])
-	needed := l.spilled(roots, func(*registers) bool { return false })
-	l.check(needed)
+	needed := l.demanded(append(lookups(o), o.Args[0])...)
 	free := slices.DeleteFunc(o.Span(), func(r *tile.Range) bool {
 		return stride(o, r) == 0 || slices.ContainsFunc(o.At, func(x tile.Affine) bool { return looks(x) && spans(x, r) })
 	})
 	var vec []*tile.Range
-	if v := l.vector(free); v != nil {
+	if v := l.units.vector(free); v != nil {
 		vec = []*tile.Range{v}
 	}
 	outer := slices.DeleteFunc(o.Span(), func(r *tile.Range) bool { return slices.Contains(vec, r) })
@@ -49,20 +47,20 @@ func spans(x tile.Affine, r *tile.Range) bool {
 
 // inside runs body where the positions that o looks up, scalars here, are in range. It
 // finds them in l.sure.
-func (l *lowering) inside(o *tile.Op, body func()) {
+func (l *evaluator) inside(o *tile.Op, body func()) {
 	var cond *kernel.Value
 	at := map[int]*kernel.Value{}
 	for i, x := range o.At {
 		if j := l.looked(x); j != nil {
 			zero, n := l.b.ConstInt(j.Type, 0), l.b.ConstInt(j.Type, int64(o.View.Axes[i].Size))
-			at[i], cond = j, l.both(cond, l.b.And(l.b.Le(zero, j), l.b.Lt(j, n)))
+			at[i], cond = j, both(l.b, cond, l.b.And(l.b.Le(zero, j), l.b.Lt(j, n)))
 		}
 	}
 	if cond == nil {
 		body()
 		return
 	}
-	l.b.If(cond, func() []*kernel.Value {
+	l.b.When(cond, func() {
 		l.within(func() {
 			l.sure = map[int]kernel.Index{}
 			for i := range o.At {
@@ -73,12 +71,11 @@ func (l *lowering) inside(o *tile.Op, body func()) {
 			body()
 			l.sure = nil
 		})
-		return nil
-	}, nil)
+	})
 }
 
 // addTo adds at the present position.
-func (l *lowering) addTo(o *tile.Op) {
+func (l *evaluator) addTo(o *tile.Op) {
 	sure := l.sure
 	l.sure = nil // of o alone, not of what it adds
 	x := l.value(o.Args[0])

@@ -16,12 +16,12 @@ func (l *lowering) sweep(s *step) {
 	})
 	l.check(needed)
 	if g := l.unrolled(needed); g != nil {
-		l.each(g, func() { l.position(s, nil) })
+		l.each(g, func() { l.element(s, nil) })
 		l.finish(s)
 		return
 	}
 	if len(s.dims) == 0 {
-		l.within(func() { l.position(s, nil) })
+		l.within(func() { l.element(s, nil) })
 		for _, o := range s.reds { // of one element
 			l.know(o.Result(), l.value(o.Args[0]))
 		}
@@ -38,7 +38,7 @@ func (l *lowering) sweep(s *step) {
 		u = l.chainsOf(inner)
 	}
 	acc := l.outerLoops(outer, dims, l.start(s.reds, u), needed, func(acc []*kernel.Value) []*kernel.Value {
-		return l.vectors(inner, int(u), acc, func(acc []*kernel.Value) []*kernel.Value { return l.position(s, acc) })
+		return l.vectors(inner, int(u), acc, func(acc []*kernel.Value) []*kernel.Value { return l.element(s, acc) })
 	})
 	l.leave(dims)
 	for i, o := range s.reds {
@@ -53,20 +53,19 @@ func (l *lowering) loops(s *step) []*tile.Range {
 	if len(s.reds) > 0 {
 		return s.dims
 	}
-	vec := l.vector(s.dims)
-	return append(slices.DeleteFunc(slices.Clone(s.dims), func(r *tile.Range) bool { return r == vec }), vec)
+	return last(s.dims, l.units.vector(s.dims))
 }
 
-// position computes a sweep at the present position: the next accumulators of its
+// element computes a sweep at the present position: the next accumulators of its
 // reductions, and what it stores.
-func (l *lowering) position(s *step, acc []*kernel.Value) []*kernel.Value {
+func (l *lowering) element(s *step, acc []*kernel.Value) []*kernel.Value {
 	out := make([]*kernel.Value, len(s.stores))
 	for i, o := range s.stores {
 		out[i] = l.value(o.Args[0])
 	}
 	for _, v := range s.keeps {
 		if k := l.kept[v]; k != nil {
-			l.b.Store(k.ref(l).Masked(l.mask), l.b.Splat(l.value(v), l.lanes))
+			l.b.Store(k.ref(l.position).Masked(l.mask), l.b.Splat(l.value(v), l.lanes))
 		}
 	}
 	next := make([]*kernel.Value, len(acc))
@@ -100,7 +99,7 @@ type scratch struct {
 }
 
 // keep makes scratch for v.
-func (l *lowering) keep(v *tile.Value, dims []*tile.Range) {
+func (l *evaluator) keep(v *tile.Value, dims []*tile.Range) {
 	if k := l.kept[v]; k != nil { // of code for another number of positions
 		k.dims = dims
 		return
@@ -117,7 +116,7 @@ func (l *lowering) keep(v *tile.Value, dims []*tile.Range) {
 }
 
 // ref is the place of the present position.
-func (s *scratch) ref(l *lowering) kernel.Ref {
+func (s *scratch) ref(l *position) kernel.Ref {
 	r := kernel.Ref{Buf: s.buf}
 	n := int64(1)
 	for _, d := range slices.Backward(s.dims) {
@@ -129,12 +128,6 @@ func (s *scratch) ref(l *lowering) kernel.Ref {
 		n *= d.Size
 	}
 	return r
-}
-
-func (l *lowering) leave(dims []*tile.Range) {
-	for _, r := range dims {
-		delete(l.at, r)
-	}
 }
 
 func sameSet(x, y []*tile.Range) bool {
@@ -172,14 +165,14 @@ func (l *lowering) needed(roots []*tile.Value) []*tile.Value {
 // check refuses to load, behind a store, what was to be loaded before it.
 func (l *lowering) check(needed []*tile.Value) {
 	for _, v := range needed {
-		if l.regs[v] == nil && !l.inScratch(v) && loads(v.Def) && l.stored[v.Def.View.Buffer] > l.loaded[v] {
+		if l.regs[v] == nil && !l.inScratch(v) && loads(v.Def) && l.stale(v) {
 			l.fail("found a load of %s that is demanded behind a store to it; it is not lowered yet", v.Def.View.Buffer.Name)
 		}
 	}
 }
 
 // inScratch reports whether v is in scratch by now.
-func (l *lowering) inScratch(v *tile.Value) bool { return l.kept[v] != nil && l.kept[v].full }
+func (l *evaluator) inScratch(v *tile.Value) bool { return l.kept[v] != nil && l.kept[v].full }
 
 // spilled is what is needed for roots once the tiles in registers among that which do
 // not fit are in scratch.
@@ -192,11 +185,26 @@ func (l *lowering) spilled(roots []*tile.Value, fits func(g *registers) bool) []
 	return l.needed(roots)
 }
 
+// demanded is what is needed for roots once no tile of it is in registers; its loads are checked.
+func (l *lowering) demanded(roots ...*tile.Value) []*tile.Value {
+	needed := l.spilled(roots, func(*registers) bool { return false })
+	l.check(needed)
+	return needed
+}
+
+// last is dims with vec, if that is one of them, at the end.
+func last(dims []*tile.Range, vec *tile.Range) []*tile.Range {
+	if !slices.Contains(dims, vec) {
+		return dims
+	}
+	return append(slices.DeleteFunc(slices.Clone(dims), func(r *tile.Range) bool { return r == vec }), vec)
+}
+
 // spill stores a tile in registers to scratch.
 func (l *lowering) spill(v *tile.Value, g *registers) {
-	l.keep(v, append(slices.DeleteFunc(slices.Clone(g.dims), func(r *tile.Range) bool { return r == g.vec }), g.vec))
+	l.keep(v, last(g.dims, g.vec))
 	k := l.kept[v]
-	l.each(g, func() { l.b.Store(k.ref(l).Masked(l.mask), l.pick(g)) })
+	l.each(g, func() { l.b.Store(k.ref(l.position).Masked(l.mask), l.pick(g)) })
 	k.full = true
 }
 

@@ -1,13 +1,75 @@
 package lower
 
 import (
+	"fmt"
+
 	"ptc/backend/elementwise"
 	"ptc/backend/kernel"
 	"ptc/backend/tile"
 )
 
+// evaluator computes values of a program at a position, each when it is demanded.
+type evaluator struct {
+	*position
+	p       *tile.Program
+	bufs    map[*tile.Buffer]*kernel.Buffer
+	scopes  []map[*tile.Value]*kernel.Value
+	regs    map[*tile.Value]*registers
+	kept    map[*tile.Value]*scratch
+	instead map[*tile.Value]func() *kernel.Value // how values are computed otherwise than they are defined
+	sure    map[int]kernel.Index                 // positions looked up that are in range, by axis
+	err     error
+}
+
+func newEvaluator(p *tile.Program, m kernel.Machine) *evaluator {
+	return &evaluator{
+		position: &position{wide: int64(m.Lanes(kernel.F32)), lanes: 1,
+			first: map[*tile.Range]kernel.Index{}, n: map[*tile.Range]int64{}, at: map[*tile.Range]coord{}, part: map[*tile.Range]int64{}},
+		p: p, bufs: map[*tile.Buffer]*kernel.Buffer{}, scopes: []map[*tile.Value]*kernel.Value{{}},
+		regs: map[*tile.Value]*registers{}, kept: map[*tile.Value]*scratch{}, instead: map[*tile.Value]func() *kernel.Value{},
+	}
+}
+
+// begin starts the kernel, with a buffer for each of the program's.
+func (l *evaluator) begin(name string, tasks int64) *kernel.Builder {
+	l.b = kernel.New(name, tasks)
+	over := map[*tile.Buffer]bool{}
+	for _, b := range l.p.Buffers {
+		for _, a := range b.Over {
+			over[a], over[b] = true, true
+		}
+	}
+	for _, b := range l.p.Buffers {
+		use := kernel.ReadWrite
+		if b.Use == tile.Read {
+			use = kernel.Read
+		}
+		if over[b] {
+			l.bufs[b] = l.b.ArgAliased(b.Name, elem(b.DType), b.Len, use)
+		} else {
+			l.bufs[b] = l.b.Arg(b.Name, elem(b.DType), b.Len, use)
+		}
+	}
+	return l.b
+}
+
+// within runs body in a scope of its own: values computed there are forgotten after it.
+func (l *evaluator) within(body func()) {
+	l.scopes = append(l.scopes, map[*tile.Value]*kernel.Value{})
+	body()
+	l.scopes = l.scopes[:len(l.scopes)-1]
+}
+
+func (l *evaluator) know(v *tile.Value, x *kernel.Value) { l.scopes[len(l.scopes)-1][v] = x }
+
+func (l *evaluator) fail(format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf(format, args...)
+	}
+}
+
 // known is v where it has been computed for the present position, or nil.
-func (l *lowering) known(v *tile.Value) *kernel.Value {
+func (l *evaluator) known(v *tile.Value) *kernel.Value {
 	for i := len(l.scopes) - 1; i >= 0; i-- {
 		if x := l.scopes[i][v]; x != nil {
 			return x
@@ -18,12 +80,12 @@ func (l *lowering) known(v *tile.Value) *kernel.Value {
 
 // value is v at the present position: a vector where it varies along the vector range,
 // else a scalar.
-func (l *lowering) value(v *tile.Value) *kernel.Value {
+func (l *evaluator) value(v *tile.Value) *kernel.Value {
 	if x := l.known(v); x != nil {
 		return x
 	}
 	if l.inScratch(v) {
-		r, lanes := l.kept[v].ref(l), 1
+		r, lanes := l.kept[v].ref(l.position), 1
 		if r.Stride != 0 {
 			r, lanes = r.Masked(l.mask), l.lanes
 		}
@@ -58,66 +120,33 @@ func (l *lowering) value(v *tile.Value) *kernel.Value {
 }
 
 // pure are the operations that are computed at a position, besides elementwise ones.
-var pure map[tile.Kind]func(l *lowering, o *tile.Op) *kernel.Value
+var pure map[tile.Kind]func(l *evaluator, o *tile.Op) *kernel.Value
 
 func init() {
-	pure = map[tile.Kind]func(l *lowering, o *tile.Op) *kernel.Value{
-		tile.Load: (*lowering).load,
-		tile.Copy: (*lowering).load,
-		tile.Const: func(l *lowering, o *tile.Op) *kernel.Value {
+	pure = map[tile.Kind]func(l *evaluator, o *tile.Op) *kernel.Value{
+		tile.Load: (*evaluator).load,
+		tile.Copy: (*evaluator).load,
+		tile.Const: func(l *evaluator, o *tile.Op) *kernel.Value {
 			return l.b.Const(register(o.Result().Type.DType, 1), o.Const)
 		},
-		tile.Index: func(l *lowering, o *tile.Op) *kernel.Value {
+		tile.Index: func(l *evaluator, o *tile.Op) *kernel.Value {
 			c := l.where(o.Range)
 			return l.spread(l.b.Convert(l.b.Value(c.idx), kernel.I32), c)
 		},
-		tile.First: func(l *lowering, o *tile.Op) *kernel.Value {
+		tile.First: func(l *evaluator, o *tile.Op) *kernel.Value {
 			return l.b.Convert(l.b.Value(l.first[o.Range]), kernel.I32)
 		},
-		tile.Last: func(l *lowering, o *tile.Op) *kernel.Value {
+		tile.Last: func(l *evaluator, o *tile.Op) *kernel.Value {
 			return l.b.Convert(l.b.Value(l.first[o.Range].Plus(l.n[o.Range]-1)), kernel.I32)
 		},
-		tile.Repeat: func(l *lowering, o *tile.Op) *kernel.Value { return l.value(o.Args[0]) },
-		tile.Random: (*lowering).random,
+		tile.Repeat: func(l *evaluator, o *tile.Op) *kernel.Value { return l.value(o.Args[0]) },
+		tile.Random: (*evaluator).random,
 	}
-}
-
-// where is the present position along r.
-func (l *lowering) where(r *tile.Range) coord {
-	if c, ok := l.at[r]; ok {
-		return c
-	}
-	return coord{idx: l.first[r]}
-}
-
-// spread adds what distinguishes the lanes of position c to x, an i32 scalar.
-func (l *lowering) spread(x *kernel.Value, c coord) *kernel.Value {
-	if c.vec {
-		x = l.b.Add(l.b.Splat(x, l.lanes), l.b.Iota(l.lanes))
-	}
-	return x
-}
-
-// affine is x without what it looks up, at the present position: where the first lane
-// is, and the distance between lanes.
-func (l *lowering) affine(x tile.Affine) (first kernel.Index, step int64) {
-	first = kernel.Int(x.Const)
-	for _, t := range x.Terms {
-		if t.Range == nil {
-			continue
-		}
-		c := l.where(t.Range)
-		first = first.Add(c.idx.Mul(t.Coef))
-		if c.vec {
-			step += t.Coef
-		}
-	}
-	return first, step
 }
 
 // ref is the place of what o accesses at the present position, whether it differs by
 // lane, and for what is looked up whether that is in range.
-func (l *lowering) ref(o *tile.Op) (r kernel.Ref, vector bool, inside *kernel.Value) {
+func (l *evaluator) ref(o *tile.Op) (r kernel.Ref, vector bool, inside *kernel.Value) {
 	v := o.View
 	idx, step := kernel.Int(int64(v.Offset)), int64(0)
 	var gather *kernel.Value
@@ -128,13 +157,13 @@ func (l *lowering) ref(o *tile.Op) (r kernel.Ref, vector bool, inside *kernel.Va
 			continue
 		}
 		if j := l.looked(o.At[i]); j != nil {
-			j, in := l.clamp(j, int64(a.Size))
-			if inside = l.both(inside, in); j.Type.Lanes == 1 {
+			j, in := clamp(l.b, j, int64(a.Size))
+			if inside = both(l.b, inside, in); j.Type.Lanes == 1 {
 				idx = idx.Add(kernel.Of(l.b.Convert(j, kernel.I64)).Mul(stride))
 				continue
 			}
 			x := l.b.Mul(j, l.b.ConstInt(j.Type, stride))
-			gather = l.plus(gather, x)
+			gather = plus(l.b, gather, x)
 			continue
 		}
 		first, by := l.affine(o.At[i])
@@ -151,17 +180,8 @@ func (l *lowering) ref(o *tile.Op) (r kernel.Ref, vector bool, inside *kernel.Va
 	return r, step != 0 || gather != nil, inside
 }
 
-// both is whether x, if there is one, and y hold.
-func (l *lowering) both(x, y *kernel.Value) *kernel.Value {
-	if x == nil {
-		return y
-	}
-	lanes := max(x.Type.Lanes, y.Type.Lanes)
-	return l.b.And(l.b.Splat(x, lanes), l.b.Splat(y, lanes))
-}
-
 // looked is the position that x looks up, as i32, or nil where it looks none up.
-func (l *lowering) looked(x tile.Affine) *kernel.Value {
+func (l *evaluator) looked(x tile.Affine) *kernel.Value {
 	var sum *kernel.Value
 	for _, t := range x.Terms {
 		if t.Value == nil {
@@ -171,7 +191,7 @@ func (l *lowering) looked(x tile.Affine) *kernel.Value {
 		if t.Coef != 1 {
 			v = l.b.Mul(v, l.b.ConstInt(v.Type, t.Coef))
 		}
-		sum = l.plus(sum, v)
+		sum = plus(l.b, sum, v)
 	}
 	if sum == nil {
 		return nil
@@ -180,7 +200,7 @@ func (l *lowering) looked(x tile.Affine) *kernel.Value {
 		if t.Range != nil {
 			c := l.where(t.Range)
 			v := l.spread(l.b.Convert(l.b.Value(c.idx), kernel.I32), c)
-			sum = l.plus(sum, l.b.Mul(v, l.b.ConstInt(v.Type, t.Coef)))
+			sum = plus(l.b, sum, l.b.Mul(v, l.b.ConstInt(v.Type, t.Coef)))
 		}
 	}
 	if x.Const != 0 {
@@ -189,25 +209,10 @@ func (l *lowering) looked(x tile.Affine) *kernel.Value {
 	return sum
 }
 
-func (l *lowering) plus(x, y *kernel.Value) *kernel.Value {
-	if x == nil {
-		return y
-	}
-	lanes := max(x.Type.Lanes, y.Type.Lanes)
-	return l.b.Add(l.b.Splat(x, lanes), l.b.Splat(y, lanes))
-}
-
-// clamp is index j, kept within [0, n), and whether it was in range.
-func (l *lowering) clamp(j *kernel.Value, n int64) (*kernel.Value, *kernel.Value) {
-	zero, top := l.b.ConstInt(j.Type, 0), l.b.ConstInt(j.Type, n-1)
-	inside := l.b.And(l.b.Le(zero, j), l.b.Le(j, top))
-	return l.b.Min(l.b.Max(j, zero), top), inside
-}
-
 // read loads what o accesses at the present position.
-func (l *lowering) read(o *tile.Op) *kernel.Value { x, _ := l.found(o); return x }
+func (l *evaluator) read(o *tile.Op) *kernel.Value { x, _ := l.found(o); return x }
 
-func (l *lowering) found(o *tile.Op) (x, inside *kernel.Value) {
+func (l *evaluator) found(o *tile.Op) (x, inside *kernel.Value) {
 	r, vector, inside := l.ref(o)
 	if !vector {
 		r.Stride = 0
@@ -216,7 +221,7 @@ func (l *lowering) found(o *tile.Op) (x, inside *kernel.Value) {
 	return l.b.Load(r.Masked(l.mask), l.lanes), inside
 }
 
-func (l *lowering) load(o *tile.Op) *kernel.Value {
+func (l *evaluator) load(o *tile.Op) *kernel.Value {
 	x, inside := l.found(o)
 	if inside == nil {
 		return x
@@ -226,7 +231,7 @@ func (l *lowering) load(o *tile.Op) *kernel.Value {
 	return l.b.Select(l.b.Splat(inside, lanes), x, l.b.Like(x, 0))
 }
 
-func (l *lowering) store(o *tile.Op, x *kernel.Value) {
+func (l *evaluator) store(o *tile.Op, x *kernel.Value) {
 	r, vector, inside := l.ref(o)
 	if inside != nil {
 		l.fail("found a store to positions that are looked up; it is not lowered yet")
@@ -243,16 +248,14 @@ func (l *lowering) store(o *tile.Op, x *kernel.Value) {
 }
 
 // random is Philox at the elements' numbers, as ir/tensor.Bits has it.
-func (l *lowering) random(o *tile.Op) *kernel.Value {
+func (l *evaluator) random(o *tile.Op) *kernel.Value {
 	b := l.b
 	first, step := l.affine(o.At[0])
 	e := b.Value(first)
 	for _, t := range o.At[0].Terms {
 		if t.Value != nil {
 			wide := b.Convert(l.value(t.Value), kernel.I64)
-			term := b.Mul(wide, b.ConstInt(wide.Type, t.Coef))
-			lanes := max(e.Type.Lanes, term.Type.Lanes)
-			e = b.Add(b.Splat(e, lanes), b.Splat(term, lanes))
+			e = plus(b, e, b.Mul(wide, b.ConstInt(wide.Type, t.Coef)))
 		}
 	}
 	lanes := e.Type.Lanes
@@ -263,4 +266,38 @@ func (l *lowering) random(o *tile.Op) *kernel.Value {
 	}
 	word := func(i int) *kernel.Value { return b.Splat(l.value(o.Args[i]), lanes) }
 	return elementwise.Random(b, o.Normal, e, word(0), word(1), word(2))
+}
+
+// both is whether x, if there is one, and y hold; plus is their sum.
+func both(b *kernel.Builder, x, y *kernel.Value) *kernel.Value { return joined(b, b.And, x, y) }
+func plus(b *kernel.Builder, x, y *kernel.Value) *kernel.Value { return joined(b, b.Add, x, y) }
+
+// joined is f of x and y with the lanes of the wider one, or y where there is no x.
+func joined(b *kernel.Builder, f func(x, y *kernel.Value) *kernel.Value, x, y *kernel.Value) *kernel.Value {
+	if x == nil {
+		return y
+	}
+	lanes := max(x.Type.Lanes, y.Type.Lanes)
+	return f(b.Splat(x, lanes), b.Splat(y, lanes))
+}
+
+// clamp is index j, kept within [0, n), and whether it was in range.
+func clamp(b *kernel.Builder, j *kernel.Value, n int64) (*kernel.Value, *kernel.Value) {
+	zero, top := b.ConstInt(j.Type, 0), b.ConstInt(j.Type, n-1)
+	inside := b.And(b.Le(zero, j), b.Le(j, top))
+	return b.Min(b.Max(j, zero), top), inside
+}
+
+// elementwise is o of its operands, which get the same number of lanes.
+func (l *evaluator) elementwise(o *tile.Op) *kernel.Value {
+	lanes := 1
+	x := make([]*kernel.Value, len(o.Args))
+	for i, a := range o.Args {
+		x[i] = l.value(a)
+		lanes = max(lanes, x[i].Type.Lanes)
+	}
+	for i := range x {
+		x[i] = l.b.Splat(x[i], lanes)
+	}
+	return elementwise.Compute(l.b, o, x)
 }

@@ -8,6 +8,7 @@ import (
 	"ptc/backend/gpu/emu"
 	"ptc/backend/gpu/thread"
 	"ptc/backend/kernel"
+	"ptc/backend/kernel/vmath"
 )
 
 // TestNear: the hardware's exponential is within the error that [Builder.Near] states, where the emulator errs by as
@@ -28,7 +29,7 @@ func TestNear(t *testing.T) {
 	at := kernel.Of(b.Value(kernel.Of(b.Convert(b.Special(thread.Block), kernel.I64)).Mul(64).Add(kernel.Of(b.Convert(b.Special(thread.Thread), kernel.I64)))))
 	from, to := b.Param("x", kernel.F32), b.Param("y", kernel.F32)
 	v := b.LoadGlobal(b.At(from, at), thread.Access{})
-	b.Near(true, func() { b.StoreGlobal(b.At(to, at), thread.Access{}, []*thread.Value{b.Exp(v[0])}) })
+	b.Near(true, func() { b.StoreGlobal(b.At(to, at), thread.Access{}, []*thread.Value{b.Call(vmath.Exp, v[0])}) })
 	e, _, err := end()
 	if err != nil {
 		t.Fatal(err)

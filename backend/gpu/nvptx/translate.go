@@ -11,12 +11,12 @@ import (
 
 // stmt makes instructions of a statement of the arithmetic.
 func (b *arithmetic) stmt(s *kernel.Stmt) {
-	if s.Op == kernel.OpExp && b.near {
+	if s.Math == vmath.Exp && b.near {
 		b.of[s.Result()] = b.nearExp(b.operand(s.Args[0]))
 		return
 	}
-	if s.Op.IsMath() {
-		b.of[s.Result()] = b.operand(vmath.Call(b.Builder, s))
+	if s.Math != nil {
+		b.of[s.Result()] = b.operand(s.Math.Expand(b.Builder, s.Args))
 		return
 	}
 	f := translations[s.Op]

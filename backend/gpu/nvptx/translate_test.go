@@ -62,11 +62,9 @@ func functions() []function {
 		two("ult", e, func(k b, x, y *thread.Value) *thread.Value { return k.Select(k.ULt(x, y), x, y) })
 	}
 	two("mulhi", kernel.I32, b.MulHi)
-	for n, f := range map[string]func(b, *thread.Value) *thread.Value{"exp": b.Exp, "log": b.Log, "tanh": b.Tanh, "erf": b.Erf, "rsqrt": b.Rsqrt, "sigmoid": b.Sigmoid, "sin": b.Sin, "cos": b.Cos} {
-		one(n, kernel.F32, f)
+	for _, f := range vmath.All() {
+		out = append(out, function{f.Name, []kernel.Elem{kernel.F32, kernel.F32}[:f.Args], kernel.F32, func(k b, x []*thread.Value) *thread.Value { return k.Call(f, x...) }})
 	}
-	two("pow", kernel.F32, b.Pow)
-	two("mod", kernel.F32, b.Mod)
 	for _, from := range []kernel.Elem{kernel.F32, kernel.F64, kernel.I32, kernel.I64} {
 		for _, to := range []kernel.Elem{kernel.F32, kernel.F64, kernel.I32, kernel.I64} {
 			out = append(out, function{"convert " + from.String() + " to", []kernel.Elem{from}, to, func(k b, x []*thread.Value) *thread.Value { return k.Convert(x[0], to) }})

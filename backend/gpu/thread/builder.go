@@ -35,10 +35,5 @@ type Launch struct {
 	Cluster  int // blocks of a cluster; 0 where there is none
 }
 
-// When runs body where cond holds for the thread.
-func (b *Builder) When(cond *Value, body func()) {
-	b.If(cond, func() []*Value { body(); return nil }, nil)
-}
-
 // NewBarriers declares n barriers in shared memory.
 func (b *Builder) NewBarriers(n int) Shared { return b.NewShared(kernel.I64, n, 8) }

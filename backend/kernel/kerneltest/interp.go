@@ -46,7 +46,7 @@ func (opt Interp) Run(k *kernel.Kernel, bufs [][]byte, begin, end int64) (err er
 			m.mem[b] = make([]byte, b.Bytes())
 		}
 	}
-	for t := begin; t < end; t = k.Together.Last(t, end) {
+	for t := begin; t < end; t = k.Batch.Last(t, end) {
 		for b, mem := range m.mem {
 			if b.Space != kernel.Global {
 				for i := range mem {
@@ -60,7 +60,7 @@ func (opt Interp) Run(k *kernel.Kernel, bufs [][]byte, begin, end int64) (err er
 			}
 		}
 		m.regs[k.Task] = []uint64{uint64(t)}
-		if x := k.Together; x != nil {
+		if x := k.Batch; x != nil {
 			m.regs[x.End] = []uint64{uint64(x.Last(t, end))}
 		}
 		if err := m.block(k.Body); err != nil {
@@ -136,6 +136,8 @@ func (m *machine) stmt(s *kernel.Stmt) error {
 		m.lanes(s, mulThenAdd, out)
 	case s.Op == kernel.OpMatBF16:
 		matBF16(m.regs[s.Args[0]], m.regs[s.Args[1]], m.regs[s.Args[2]], out)
+	case s.Math != nil:
+		m.lanes(s, call(s.Math), out)
 	case lanewise[s.Op] != nil:
 		m.lanes(s, lanewise[s.Op], out)
 	case s.Op.Fold() != kernel.InvalidOp:

@@ -69,16 +69,6 @@ var lanewise = map[kernel.Op]lane{
 	kernel.OpULt: func(_ kernel.Elem, a [3]uint64) uint64 { return truth(a[0] < a[1]) },
 }
 
-func init() {
-	// A math call by float64 math, rounded: the value that expansions are measured
-	// against.
-	for op := range references {
-		lanewise[op] = func(_ kernel.Elem, a [3]uint64) uint64 {
-			return bits32(float32(Reference(op, float64(f32(a[0])), float64(f32(a[1])))))
-		}
-	}
-}
-
 // arith is a binary op in the arithmetic of the element.
 func arith(s func(x, y float32) float32, d func(x, y float64) float64, i func(x, y int64) int64) lane {
 	return func(e kernel.Elem, a [3]uint64) uint64 {
@@ -251,19 +241,9 @@ func saturate(f float64, n uint) int64 {
 	return int64(f)
 }
 
-// references are the math calls in float64; those of one operand ignore y.
-var references = map[kernel.Op]func(x, y float64) float64{
-	kernel.OpExp:     func(x, _ float64) float64 { return math.Exp(x) },
-	kernel.OpLog:     func(x, _ float64) float64 { return math.Log(x) },
-	kernel.OpTanh:    func(x, _ float64) float64 { return math.Tanh(x) },
-	kernel.OpErf:     func(x, _ float64) float64 { return math.Erf(x) },
-	kernel.OpRsqrt:   func(x, _ float64) float64 { return 1 / math.Sqrt(x) },
-	kernel.OpSigmoid: func(x, _ float64) float64 { return 1 / (1 + math.Exp(-x)) },
-	kernel.OpSin:     func(x, _ float64) float64 { return math.Sin(x) },
-	kernel.OpCos:     func(x, _ float64) float64 { return math.Cos(x) },
-	kernel.OpPow:     math.Pow,
-	kernel.OpMod:     math.Mod,
+// call is one lane of a function: its exact value, rounded.
+func call(f *kernel.Math) lane {
+	return func(_ kernel.Elem, a [3]uint64) uint64 {
+		return bits32(float32(f.Exact(float64(f32(a[0])), float64(f32(a[1])))))
+	}
 }
-
-// Reference is the math call op at x (and y, for Pow and Mod) in float64.
-func Reference(op kernel.Op, x, y float64) float64 { return references[op](x, y) }

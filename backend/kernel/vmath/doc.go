@@ -1,7 +1,7 @@
-// Package vmath expands the math calls of the loop/tile form on f32 (exp, log,
-// tanh, erf, rsqrt, sigmoid, sin, cos, pow, mod) into arithmetic of the form.
+// Package vmath has the functions of f32 that a kernel may call, one row each ([kernel.Math]),
+// and expands their calls into arithmetic of the loop/tile form.
 //
-// In: a kernel. Out: an equal kernel without math calls. Each expansion works
+// In: a kernel. Out: an equal kernel without calls. Each expansion works
 // lane by lane, needs no memory or symbol, and is within Bound ulp of the exact
 // value over all of f32: subnormal arguments and results are not flushed;
 // infinities, zeros and NaN give what package math gives. [ExpNormal] is the

@@ -16,6 +16,9 @@ const (
 // (e^r - 1 - r)/r² on |r| ≤ ln 2/2, error 2^-28 in the result.
 var expPoly = []float64{0.49999994, 0.1666652, 0.041668408, 0.008368914, 0.001381419}
 
+// Exp is e to the power of x.
+var Exp = unaryMath("exp", math.Exp, builder.exp)
+
 // exp is 2^n·e^r with x = n·ln 2 + r. Arguments are held where the result is
 // zero or infinite; 2^n is applied in two factors, which makes subnormal
 // results round once.
@@ -59,6 +62,9 @@ func (b builder) exponent(x *kernel.Value, scale float64, plus int) (n, biased *
 // The ninth bit must be zero.
 func (b builder) shifted(n *kernel.Value) *kernel.Value { return b.float(b.Shl(n, b.i(23))) }
 
+// Sigmoid is 1/(1+e^-x).
+var Sigmoid = unaryMath("sigmoid", func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, builder.sigmoid)
+
 // sigmoid is z/(1+z) or 1/(1+z) with z = e^-|x|, so that nothing overflows and
 // tiny results keep their digits. The quotient is corrected for its own
 // rounding and that of 1+z.
@@ -75,6 +81,9 @@ func (b builder) sigmoid(x *kernel.Value) *kernel.Value {
 
 // (tanh x/x - 1)/x² in powers of x² on |x| ≤ 0.65, error 2^-27 in the result.
 var tanhPoly = []float64{-0.3333326, 0.1333083, -0.053688023, 0.02046942, -0.005515164}
+
+// Tanh is the hyperbolic tangent.
+var Tanh = unaryMath("tanh", math.Tanh, builder.tanh)
 
 // tanh is an odd polynomial near 0 and 1 - 2/(e^2|x|+1) elsewhere, 1 from 9.02 on.
 func (b builder) tanh(x *kernel.Value) *kernel.Value {
@@ -95,6 +104,9 @@ var (
 		0.0046806936, 0.00049225683, -0.0022344685, 0.0011248873, 0.00016372645, -0.00021123927}
 )
 
+// Erf is the error function.
+var Erf = unaryMath("erf", math.Erf, builder.erf)
+
 // erf is an odd polynomial near 0, another polynomial elsewhere, and from 3.92 on 1, to
 // the bit: gelu subtracts it from 1.
 func (b builder) erf(x *kernel.Value) *kernel.Value {
@@ -105,6 +117,9 @@ func (b builder) erf(x *kernel.Value) *kernel.Value {
 	large = b.Select(b.Gt(a, b.f(3.92)), b.f(1), large)
 	return b.Select(b.Lt(a, b.f(1.3)), small, b.copySign(large, x))
 }
+
+// Rsqrt is one over the square root.
+var Rsqrt = unaryMath("rsqrt", func(x float64) float64 { return 1 / math.Sqrt(x) }, builder.rsqrt)
 
 // rsqrt rounds twice: root and quotient.
 func (b builder) rsqrt(x *kernel.Value) *kernel.Value { return b.Div(b.f(1), b.Sqrt(x)) }

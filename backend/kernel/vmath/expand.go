@@ -6,20 +6,38 @@ import (
 	"ptc/backend/kernel"
 )
 
-// expansion computes one math call on f32 operands.
-type expansion func(b builder, a []*kernel.Value) *kernel.Value
+var functions []*kernel.Math
 
-var expansions = map[kernel.Op]expansion{
-	kernel.OpExp:     func(b builder, a []*kernel.Value) *kernel.Value { return b.exp(a[0]) },
-	kernel.OpLog:     func(b builder, a []*kernel.Value) *kernel.Value { return b.log(a[0]) },
-	kernel.OpTanh:    func(b builder, a []*kernel.Value) *kernel.Value { return b.tanh(a[0]) },
-	kernel.OpErf:     func(b builder, a []*kernel.Value) *kernel.Value { return b.erf(a[0]) },
-	kernel.OpRsqrt:   func(b builder, a []*kernel.Value) *kernel.Value { return b.rsqrt(a[0]) },
-	kernel.OpSigmoid: func(b builder, a []*kernel.Value) *kernel.Value { return b.sigmoid(a[0]) },
-	kernel.OpSin:     func(b builder, a []*kernel.Value) *kernel.Value { return b.sine(a[0], 0) },
-	kernel.OpCos:     func(b builder, a []*kernel.Value) *kernel.Value { return b.sine(a[0], 1) },
-	kernel.OpPow:     func(b builder, a []*kernel.Value) *kernel.Value { return b.pow(a[0], a[1]) },
-	kernel.OpMod:     func(b builder, a []*kernel.Value) *kernel.Value { return b.mod(a[0], a[1]) },
+// unaryMath registers a function: its exact value, and its expansion.
+func unaryMath(name string, exact func(x float64) float64, expand func(b builder, x *kernel.Value) *kernel.Value) *kernel.Math {
+	return register(&kernel.Math{Name: name, Args: 1, Exact: func(x, _ float64) float64 { return exact(x) },
+		Expand: func(b *kernel.Builder, a []*kernel.Value) *kernel.Value { return expand(builder{b, a[0].Type}, a[0]) }})
+}
+
+// binaryMath registers a function of two operands.
+func binaryMath(name string, exact func(x, y float64) float64, expand func(b builder, x, y *kernel.Value) *kernel.Value) *kernel.Math {
+	return register(&kernel.Math{Name: name, Args: 2, Exact: exact,
+		Expand: func(b *kernel.Builder, a []*kernel.Value) *kernel.Value {
+			return expand(builder{b, a[0].Type}, a[0], a[1])
+		}})
+}
+
+func register(m *kernel.Math) *kernel.Math {
+	functions = append(functions, m)
+	return m
+}
+
+// All are the functions.
+func All() []*kernel.Math { return functions }
+
+// Lookup is the function called name, or nil.
+func Lookup(name string) *kernel.Math {
+	for _, m := range functions {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
 }
 
 // Bound is the largest error of every expansion, in units in the last place of
@@ -36,17 +54,11 @@ func Expand(k *kernel.Kernel) (*kernel.Kernel, error) {
 		return k, nil
 	}
 	return kernel.Rewrite(k, func(b *kernel.Builder, s *kernel.Stmt, args []*kernel.Value) *kernel.Value {
-		if e := expansions[s.Op]; e != nil {
-			return e(builder{b, s.Result().Type}, args)
+		if s.Math != nil {
+			return s.Math.Expand(b, args)
 		}
 		return nil
 	})
-}
-
-// Call appends the expansion of s, a math call whose operands are in b, and gives its
-// result.
-func Call(b *kernel.Builder, s *kernel.Stmt) *kernel.Value {
-	return expansions[s.Op](builder{b, s.Result().Type}, s.Args)
 }
 
 func calls(b *kernel.Block) bool {
@@ -54,7 +66,7 @@ func calls(b *kernel.Block) bool {
 		return false
 	}
 	for _, s := range b.Stmts {
-		if s.Op.IsMath() || calls(s.Then) || calls(s.Else) || s.Loop != nil && calls(s.Loop.Body) {
+		if s.Math != nil || calls(s.Then) || calls(s.Else) || s.Loop != nil && calls(s.Loop.Body) {
 			return true
 		}
 	}

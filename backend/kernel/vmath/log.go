@@ -22,6 +22,9 @@ func (b builder) split(x *kernel.Value) (e, m *kernel.Value) {
 	return b.Sub(e, b.Select(tiny, b.i(24), b.i(0))), m
 }
 
+// Log is the natural logarithm.
+var Log = unaryMath("log", math.Log, builder.log)
+
 // log is e·ln 2 + log(1+f), f = m - 1, small parts first.
 func (b builder) log(x *kernel.Value) *kernel.Value {
 	ei, m := b.split(x)

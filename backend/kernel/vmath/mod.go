@@ -9,6 +9,9 @@ import (
 // modBits is by how many bits a step of the reduction shortens the quotient.
 const modBits = 28
 
+// Mod is x - y·trunc(x/y), exact.
+var Mod = binaryMath("mod", math.Mod, builder.mod)
+
 // mod is the exact remainder of the truncated quotient: |x| - q·|y| in f64, with
 // the sign of x. Where the quotient q is below 2^28, it comes out of one division:
 // operands of 24 bits keep x/y at least 2^-24 away from an integer that it is

@@ -30,6 +30,9 @@ func (b builder) parts(c float64) sum {
 	return sum{b.f(hi), b.f(c - hi)}
 }
 
+// Pow is x to the power of y.
+var Pow = binaryMath("pow", math.Pow, builder.pow)
+
 // pow is 2^(y·log₂|x|), where the logarithm is a sum: its relative error times the 8 bits of the product's integer part
 // stays far below a unit in the last place. Then come the sign and the cases of C99, F.9.4.4.
 func (b builder) pow(x, y *kernel.Value) *kernel.Value {

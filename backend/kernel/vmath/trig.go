@@ -25,6 +25,12 @@ var (
 
 const reach = 1 << 15
 
+// Sin is the sine of radians, Cos the cosine.
+var (
+	Sin = unaryMath("sin", math.Sin, func(b builder, x *kernel.Value) *kernel.Value { return b.sine(x, 0) })
+	Cos = unaryMath("cos", math.Cos, func(b builder, x *kernel.Value) *kernel.Value { return b.sine(x, 1) })
+)
+
 // sine is sin(x + quarter·π/2): x = n·π/2 + r, and sin or ±cos of r by the
 // quadrant. Large arguments, which no trained model should have, take a branch
 // of their own.

@@ -12,35 +12,21 @@ import (
 )
 
 // single is a kernel of one math call over n elements, 5 lanes at a time.
-func single(t *testing.T, op kernel.Op, n int64) *kernel.Kernel {
+func single(t *testing.T, f *kernel.Math, n int64) *kernel.Kernel {
 	t.Helper()
 	const lanes = 5
-	b := kernel.New(op.String(), n/lanes)
+	b := kernel.New(f.Name, n/lanes)
 	x := b.Arg("x", kernel.F32, n, kernel.Read)
 	y := b.Arg("y", kernel.F32, n, kernel.Read)
 	out := b.Arg("out", kernel.F32, n, kernel.Write)
 	at := b.Task().Mul(lanes)
-	b.Store(out.At(at), call(b, op, b.Load(x.At(at), lanes), b.Load(y.At(at), lanes)))
+	a := []*kernel.Value{b.Load(x.At(at), lanes), b.Load(y.At(at), lanes)}
+	b.Store(out.At(at), b.Call(f, a[:f.Args]...))
 	k, err := b.Finish()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
-}
-
-func call(b *kernel.Builder, op kernel.Op, x, y *kernel.Value) *kernel.Value {
-	return map[kernel.Op]func() *kernel.Value{
-		kernel.OpExp:     func() *kernel.Value { return b.Exp(x) },
-		kernel.OpLog:     func() *kernel.Value { return b.Log(x) },
-		kernel.OpTanh:    func() *kernel.Value { return b.Tanh(x) },
-		kernel.OpErf:     func() *kernel.Value { return b.Erf(x) },
-		kernel.OpRsqrt:   func() *kernel.Value { return b.Rsqrt(x) },
-		kernel.OpSigmoid: func() *kernel.Value { return b.Sigmoid(x) },
-		kernel.OpSin:     func() *kernel.Value { return b.Sin(x) },
-		kernel.OpCos:     func() *kernel.Value { return b.Cos(x) },
-		kernel.OpPow:     func() *kernel.Value { return b.Pow(x, y) },
-		kernel.OpMod:     func() *kernel.Value { return b.Mod(x, y) },
-	}[op]()
 }
 
 // arguments are edges, every exponent with a few mantissas of both signs, and
@@ -92,13 +78,13 @@ func TestBounds(t *testing.T) {
 	xs := arguments(n)
 	ys := append([]float32(nil), xs...)
 	rand.New(rand.NewPCG(5, 6)).Shuffle(n, func(i, j int) { ys[i], ys[j] = ys[j], ys[i] })
-	for op := range expansions {
-		t.Run(op.String(), func(t *testing.T) {
-			k, err := Expand(single(t, op, n))
+	for _, f := range All() {
+		t.Run(f.Name, func(t *testing.T) {
+			k, err := Expand(single(t, f, n))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(k.String(), "= "+op.String()+" ") {
+			if strings.Contains(k.String(), "= "+f.Name+" ") {
 				t.Error("the call is still there")
 			}
 			out := make([]byte, 4*n)
@@ -108,17 +94,17 @@ func TestBounds(t *testing.T) {
 			worst, at := 0.0, 0
 			for i := range xs {
 				got := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:]))
-				want := kerneltest.Reference(op, float64(xs[i]), float64(ys[i]))
+				want := f.Exact(float64(xs[i]), float64(ys[i]))
 				if u := ulps(got, want); u > worst {
 					worst, at = u, i
 				}
 				if want == 0 && got == 0 && math.Signbit(want) != math.Signbit(float64(got)) {
-					t.Fatalf("%s(%v, %v) = %v, want %v", op, xs[i], ys[i], got, want)
+					t.Fatalf("%s(%v, %v) = %v, want %v", f.Name, xs[i], ys[i], got, want)
 				}
 			}
-			t.Logf("%.2f ulp at %s(%v, %v)", worst, op, xs[at], ys[at])
-			if worst > Bound || op == kernel.OpMod && worst > 0 {
-				t.Errorf("%.2f ulp at %s(%v, %v)", worst, op, xs[at], ys[at])
+			t.Logf("%.2f ulp at %s(%v, %v)", worst, f.Name, xs[at], ys[at])
+			if worst > Bound || f == Mod && worst > 0 {
+				t.Errorf("%.2f ulp at %s(%v, %v)", worst, f.Name, xs[at], ys[at])
 			}
 		})
 	}
@@ -137,7 +123,7 @@ func TestPowSpecialCases(t *testing.T) {
 	for len(xs)%5 != 0 {
 		xs, ys = append(xs, 1), append(ys, 1)
 	}
-	k, err := Expand(single(t, kernel.OpPow, int64(len(xs))))
+	k, err := Expand(single(t, Pow, int64(len(xs))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +160,7 @@ func TestPowLarge(t *testing.T) {
 		}
 		xs, ys = append(xs, float32(x)), append(ys, float32(y))
 	}
-	k, err := Expand(single(t, kernel.OpPow, int64(len(xs))))
+	k, err := Expand(single(t, Pow, int64(len(xs))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,13 +181,13 @@ func TestPowLarge(t *testing.T) {
 
 // TestNoDoubles: no expansion computes in f64 but the remainder, which has to be exact.
 func TestNoDoubles(t *testing.T) {
-	for op := range expansions {
-		k, err := Expand(single(t, op, 5))
+	for _, f := range All() {
+		k, err := Expand(single(t, f, 5))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(k.String(), "f64") != (op == kernel.OpMod) {
-			t.Errorf("%s in f64: %v", op, op != kernel.OpMod)
+		if strings.Contains(k.String(), "f64") != (f == Mod) {
+			t.Errorf("%s in f64: %v", f.Name, f != Mod)
 		}
 	}
 }
@@ -228,7 +214,7 @@ func TestTanhDerivative(t *testing.T) {
 	for i := range xs {
 		xs[i] = float32(i-n/2) / 1600 // to ±12.5
 	}
-	k, err := Expand(single(t, kernel.OpTanh, n))
+	k, err := Expand(single(t, Tanh, n))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,19 +7,19 @@ import (
 	"ptc/backend/kernel/kerneltest"
 )
 
-// TestTogether compares a kernel that writes how many tasks are done at once with the
+// TestBatch compares a kernel that writes the sizes of its batches with the
 // interpreter, over all ranges.
-func TestTogether(t *testing.T) {
+func TestBatch(t *testing.T) {
 	_, runnable := targets(t)
 	tgt := runnable[len(runnable)-1]
 	const tasks = 24
-	for _, x := range []kernel.Together{
+	for _, x := range []kernel.Batch{
 		{Row: 4, Rows: 3, Most: 4, MostRows: 1}, {Row: 4, Rows: 3, Most: 3, MostRows: 1}, {Row: tasks, Rows: 1, Most: 2, MostRows: 1},
 		{Row: tasks, Rows: 1, Most: tasks, MostRows: 1}, {Row: 1, Rows: 8, Most: 1, MostRows: 3}, {Row: 4, Rows: 3, Most: 4, MostRows: 2}, {Row: 4, Rows: 6, Most: 4, MostRows: 6},
 	} {
-		b := kernel.New("turns", tasks)
+		b := kernel.New("batches", tasks)
 		out := b.Arg("out", kernel.I64, tasks, kernel.ReadWrite)
-		end := b.Together(x)
+		end := b.Batch(x)
 		n := b.Value(end.Sub(b.Task()))
 		b.For(kernel.Between(b.Task(), end), func(i kernel.Index) { b.Store(out.At(i), b.Add(n, b.Load(out.At(i), 1))) })
 		k := build(t, b)
