@@ -63,7 +63,7 @@ func (x *adding) clear(own []fusion.Loop) {
 	}
 	store := func() {
 		v := g.constant(root.Result().Type.DType, 0).x
-		if into := g.k.Addend; into != nil {
+		if into := g.k.Addend(); into != nil {
 			v = g.value(into)
 		}
 		at := g.at[x.axis.Name()]

@@ -26,7 +26,7 @@ func (k *Kernel) InPlace(a, r int) bool {
 	case Gemm, Column:
 		return k.readBehind(a)
 	case Scatter: // a task has what it adds to before it adds
-		return k.Addend == arg && k.readBehind(a)
+		return k.Addend() == arg && k.readBehind(a)
 	}
 	return false
 }

@@ -69,8 +69,6 @@ type Kernel struct {
 	Reduce []ir.Axis
 	// Root is the contraction, scatter_add, concat or pad; nil for others.
 	Root *ir.Op
-	// Addend is what the updates of a scatter_add are added to, in their order; nil for zeros.
-	Addend *ir.Value
 	// Views holds the arguments and the view operations' results.
 	Views map[*ir.Value]View
 	// Part of every operation.
@@ -225,7 +223,7 @@ func (k *Kernel) rooted(body []*ir.Op) error {
 	out, root := k.F.Results[0].Value, k.Root.Result()
 	sum := out.Def
 	if out != root {
-		if k.Addend = addend(sum, root); k.Addend == nil || k.Class != Scatter {
+		if k.Class != Scatter || k.Addend() == nil {
 			return fmt.Errorf("%s must be the only result of its kernel", k.Root.Name)
 		}
 		k.Part[sum] = PartEpilogue
@@ -240,6 +238,9 @@ func (k *Kernel) rooted(body []*ir.Op) error {
 	k.Space = root.Type.Axes
 	return nil
 }
+
+// Addend is what the updates of a scatter_add are added to, in their order; nil for zeros.
+func (k *Kernel) Addend() *ir.Value { return addend(k.F.Results[0].Value.Def, k.Root.Result()) }
 
 // addend is what sum adds to v, or nil where it is no sum of v and a value of its axes.
 func addend(sum *ir.Op, v *ir.Value) *ir.Value {
