@@ -82,7 +82,7 @@ func (m *memory) joined(s op.Strided) op.Strided {
 		}
 		x := a
 		for _, d := range m.loops {
-			if !slices.Contains(d.Axes, a.Name) {
+			if len(d.Axes) < 2 || !slices.Contains(d.Axes, a.Name) { // of one axis it is as it was, with its padding
 				continue
 			}
 			inner, _ := s.Axis(d.Last())

@@ -3,6 +3,7 @@ package nest
 import (
 	"math/rand"
 	"os"
+	"strings"
 	"testing"
 
 	cpuchoose "ptc/backend/cpu/choose"
@@ -157,6 +158,34 @@ func TestCases(t *testing.T) {
 				check(t, k.F, schedules(k, rand.New(rand.NewSource(1)), 5), 1)
 			}
 		})
+	}
+}
+
+// Views have the padding of rows, which lets whole vectors be read: of an axis that is a loop of its own, and
+// of one that none can be merged with.
+func TestPaddingOfRows(t *testing.T) {
+	m, errs := ir.Parse("padded.ptir", []byte(`ptir 1 fused ""
+
+func @padded class=kernel kind=map
+  arg %0 : f32[a=8, b=18+2] in
+  arg %1 : f32[b=18] in
+  %2 : f32[a=8, b=18+2] = add %0, %1
+  result %2 out
+end
+`))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := fusion.Analyze(m.Funcs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Program("padded", k, schedules(k, rand.New(rand.NewSource(1)), 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(p.String(), "b=18+2:1"); got != 2 {
+		t.Errorf("%d views have padding, not that of the argument and that of the result:\n%s", got, p.String())
 	}
 }
 

@@ -143,7 +143,7 @@ func TestProbeObjects(t *testing.T) {
 			}
 			img.Close()
 		}
-		path := filepath.Join("..", "..", "runtime", "native", "testdata", "probe."+arch+".o")
+		path := filepath.Join("..", "..", "..", "runtime", "native", "testdata", "probe."+arch+".o")
 		if *update {
 			if err := os.WriteFile(path, object, 0o644); err != nil {
 				t.Fatal(err)
