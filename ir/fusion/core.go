@@ -269,9 +269,6 @@ func (c *Core) Kernel(results []*ir.Value) *ir.Func {
 	return f
 }
 
-// Free reports whether v is computed from constants and positions alone.
-func Free(v *ir.Value) bool { return Constants{}.Has(v) }
-
 // Constants are whether values are computed from constants and positions alone, as far as
 // that was asked: one for many questions about a function that does not change meanwhile.
 type Constants map[*ir.Value]bool

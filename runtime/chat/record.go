@@ -16,9 +16,6 @@ type Conversation struct {
 	extra    map[string]jinja.Value // variables besides: tools, documents
 }
 
-// Messages is how many there are.
-func (c *Conversation) Messages() int { return len(c.messages) }
-
 // Columns name what is read of a record; empty: it is found by what is there.
 type Columns struct {
 	Messages string

@@ -90,9 +90,6 @@ func (t *Template) Dated() bool { return t.page.Dated() }
 // Files are those that the template was read from, besides the tokenizer.
 func (t *Template) Files() []string { return t.files }
 
-// Tokenizer is the one whose tokens conversations become.
-func (t *Template) Tokenizer() *tokenizer.Tokenizer { return t.tok }
-
 // readObject reads an object of JSON; nil without an error: there is no such file.
 func readObject(path string) (*jinja.Dict, error) {
 	raw, err := readFile(path)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -237,11 +236,3 @@ func (t *toy) slice(in *program.Instr, s state) {
 
 // sliceRank is the rank that programs with a shard_slice run as.
 const sliceRank = 1
-
-func clone(s state) state {
-	out := make(state, len(s))
-	for i := range s {
-		out[i] = slices.Clone(s[i])
-	}
-	return out
-}

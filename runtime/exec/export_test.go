@@ -24,14 +24,6 @@ func (m *Machine) Step() error {
 	return p.Run()
 }
 
-// Len is the number of instructions, of the device with most.
-func (p *Program) Len() (n int) {
-	for _, d := range p.crew.devices {
-		n = max(n, len(d.prog.Progs[p.index].Instrs))
-	}
-	return n
-}
-
 // View is the part of a field that one device reads, in the host's memory, from
 // where a run gives it to the device.
 type View struct {

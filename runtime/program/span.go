@@ -15,9 +15,6 @@ type span struct {
 
 func (s span) meets(t span) bool { return s.memory == t.memory && s.lo < t.hi && t.lo < s.hi }
 
-// within says whether all of s is in t.
-func (s span) within(t span) bool { return s.memory == t.memory && t.lo <= s.lo && s.hi <= t.hi }
-
 func meetsAny(s span, all []span) bool {
 	for _, t := range all {
 		if s.meets(t) {

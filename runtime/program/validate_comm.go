@@ -139,14 +139,12 @@ func (c *Comm) validateKind(parts int) error {
 	case len(c.From) != parts:
 		return fmt.Errorf("permute with %d sources for %d devices", len(c.From), parts)
 	}
-	used := make([]bool, parts)
+	used := make([]bool, 1+parts) // by source and 1; none, -1, may be it many times
 	for _, f := range c.From {
-		if f < -1 || f >= parts || f >= 0 && used[f] {
+		if f < -1 || f >= parts || used[1+f] {
 			return fmt.Errorf("permute from %v", c.From)
 		}
-		if f >= 0 {
-			used[f] = true
-		}
+		used[1+f] = f >= 0
 	}
 	return nil
 }

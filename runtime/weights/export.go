@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/atomicfile"
@@ -271,10 +270,4 @@ func writeFile(path string, text []byte) error {
 		return err
 	}
 	return f.Commit()
-}
-
-// HasTokenizer is whether a folder has one that ptc reads.
-func HasTokenizer(dir string) bool {
-	st, err := os.Stat(filepath.Join(dir, "tokenizer.json"))
-	return err == nil && st.Mode().IsRegular() && !strings.HasPrefix(st.Name(), ".")
 }
