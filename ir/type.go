@@ -84,7 +84,7 @@ func (t Type) Room() int {
 }
 
 // Bytes is the size in memory.
-func (t Type) Bytes() int { return t.Room() * t.DType.Size() }
+func (t Type) Bytes() int { return dtype.Bytes(t.DType, t.Room()) }
 
 // Index is the position of the axis called name, or -1.
 func (t Type) Index(name string) int {

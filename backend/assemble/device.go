@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"ptc/internal/dtype"
 	"ptc/internal/rolled"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -296,7 +297,7 @@ func (e *entry) coincide(leave *ir.Op) error {
 func (e *entry) piece(o *ir.Op, n int) int {
 	axis, from, _, _ := op.Piece(o)
 	t, of := o.Args[n].Type, &e.Buffers[e.at[o.Args[n]]]
-	at := of.Offset + from*int64(t.Strides()[t.Index(axis)]*t.DType.Size())
+	at := of.Offset + dtype.Bytes(t.DType, from*int64(t.Strides()[t.Index(axis)]))
 	return e.add(e.describe(o.Results[n].Type, e.memory[o.Args[n]], at, of.Stack, of.Spread(), of.Space))
 }
 

@@ -54,7 +54,7 @@ func (e Elem) Register() Elem {
 	switch d := e.DType(); {
 	case e == I1 || e == Bool:
 		return I1
-	case e == InvalidElem || d.IsInt() && d.Size() < 4:
+	case e == InvalidElem || d.IsInt() && d.Bits() < 32:
 		return InvalidElem
 	default:
 		return Elem(d.Acc())

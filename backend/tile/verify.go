@@ -72,7 +72,7 @@ func (v *verifier) declarations() error {
 		switch {
 		case !ir.IsIdent(b.Name) || names["b "+b.Name]:
 			return fmt.Errorf("found buffer %q; expected a name of its own", b.Name)
-		case b.DType.Size() == 0 || b.Len < 1 || b.Len > maxSize:
+		case b.DType.Bits() == 0 || b.Len < 1 || b.Len > maxSize:
 			return fmt.Errorf("buffer %s: found %s[%d]; expected a dtype and 1 to %d elements", b.Name, b.DType, b.Len, int64(maxSize))
 		case work && b.Use != Work:
 			return fmt.Errorf("buffer %s: found an argument after work memory; expected arguments first", b.Name)

@@ -108,7 +108,7 @@ func (v *verifier) typ(t Type) error {
 			return fmt.Errorf("found a tile %s; expected at most %d elements", t, int64(maxTile))
 		}
 	}
-	if t.DType.Size() == 0 {
+	if t.DType.Bits() == 0 {
 		return fmt.Errorf("found a tile without a dtype; expected one")
 	}
 	if l := t.Layout; l.Along != nil && (t.Space != Shared || len(t.Dims) != 2 || !t.Has(l.Along) || l.N < 1 || l.N > maxSize) {

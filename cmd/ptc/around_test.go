@@ -88,7 +88,7 @@ func TestExportToAFile(t *testing.T) {
 	if r.code != exitFile && r.code != exitInput || strings.Contains(r.err, "cannot export w: not a directory") {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
-	if err := exportError("w", "there", mustFail(os.ReadDir("there"))); !strings.Contains(err.Error(), "cannot write there: it is a regular file") {
+	if err := exportError("w", "there", mustFail(os.ReadDir("there"))); !strings.Contains(err.Error(), "cannot make the folder there: it is a regular file") {
 		t.Error(err)
 	}
 }

@@ -51,7 +51,7 @@ func TestSweep(t *testing.T) {
 
 	// What is there is of other settings, or of another model.
 	other := append(with(small, "sweep", "p/model.ptl", "--target", "ref", "-o", "out"), "--over", "lr=2e-3")
-	if r := ptc(t, other...); r.code != exitFile || !strings.Contains(r.err, "it is of lr=1e-3 seed=7, and point 1 of this sweep is lr=2e-3") {
+	if r := ptc(t, other...); r.code != exitFile || !strings.Contains(r.err, "it is of lr=1e-3 seed=7, but point 1 of this sweep is lr=2e-3") {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 	write(t, "p/model.ptl", strings.Replace(read(t, "p/model.ptl"), "std = 0.1)", "std = 0.2)", 1))

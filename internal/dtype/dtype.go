@@ -41,7 +41,7 @@ const (
 // row is all that is known of one dtype.
 type row struct {
 	name  string // in programs, the IR, plans and messages
-	size  int    // bytes of one element
+	bits  int    // of one element
 	class Class
 	// exponent and mantissa are the bits that a float has of each; the mantissa's
 	// are those stored.
@@ -64,25 +64,25 @@ type row struct {
 }
 
 var rows = [Count]row{
-	Bool: {name: "bool", size: 1, class: Boolean, max: 1, acc: Bool, tensor: true,
+	Bool: {name: "bool", bits: 8, class: Boolean, max: 1, acc: Bool, tensor: true,
 		safetensors: "BOOL", codec: codec{decode: decodeBool, encode: encodeBool}},
-	I32: {name: "i32", size: 4, class: Integer, min: math.MinInt32, max: math.MaxInt32, acc: I32, tensor: true,
+	I32: {name: "i32", bits: 32, class: Integer, min: math.MinInt32, max: math.MaxInt32, acc: I32, tensor: true,
 		safetensors: "I32", aliases: []string{"int32", "int"}, codec: codec{decode: decodeI32, encode: encodeI32}},
-	F16: {name: "f16", size: 2, class: Float, exponent: 5, mantissa: 10, acc: F32, tensor: true,
+	F16: {name: "f16", bits: 16, class: Float, exponent: 5, mantissa: 10, acc: F32, tensor: true,
 		safetensors: "F16", aliases: []string{"float16", "fp16", "half"}, codec: half(FromF16, ToF16, widenF16, narrowF16)},
-	BF16: {name: "bf16", size: 2, class: Float, exponent: 8, mantissa: 7, acc: F32, tensor: true,
+	BF16: {name: "bf16", bits: 16, class: Float, exponent: 8, mantissa: 7, acc: F32, tensor: true,
 		safetensors: "BF16", aliases: []string{"bfloat16", "bfloat"}, codec: half(FromBF16, ToBF16, widenBF16, narrowBF16)},
-	F32: {name: "f32", size: 4, class: Float, exponent: 8, mantissa: 23, acc: F32, tensor: true,
+	F32: {name: "f32", bits: 32, class: Float, exponent: 8, mantissa: 23, acc: F32, tensor: true,
 		safetensors: "F32", aliases: []string{"float32", "fp32", "float"}, codec: codec{decode: decodeF32, encode: encodeF32, round: roundF32}},
-	F64: {name: "f64", size: 8, class: Float, exponent: 11, mantissa: 52, acc: F64, tensor: true,
+	F64: {name: "f64", bits: 64, class: Float, exponent: 11, mantissa: 52, acc: F64, tensor: true,
 		safetensors: "F64", aliases: []string{"float64", "fp64", "double"}, codec: codec{decode: decodeF64, encode: encodeF64}},
-	I64: {name: "i64", size: 8, class: Integer, min: math.MinInt64, max: 1<<63 - 1<<10, acc: I64,
+	I64: {name: "i64", bits: 64, class: Integer, min: math.MinInt64, max: 1<<63 - 1<<10, acc: I64,
 		safetensors: "I64", aliases: []string{"int64", "long"}, codec: codec{decode: decodeI64, encode: encodeI64}},
-	F8E4M3: {name: "f8e4m3", size: 1, class: Float, exponent: 4, mantissa: 3, finite: true, acc: F32, tensor: true,
+	F8E4M3: {name: "f8e4m3", bits: 8, class: Float, exponent: 4, mantissa: 3, finite: true, acc: F32, tensor: true,
 		safetensors: "F8_E4M3", aliases: []string{"float8_e4m3fn", "e4m3", "fp8"}, codec: float8(e4m3)},
-	F8E5M2: {name: "f8e5m2", size: 1, class: Float, exponent: 5, mantissa: 2, acc: F32, tensor: true,
+	F8E5M2: {name: "f8e5m2", bits: 8, class: Float, exponent: 5, mantissa: 2, acc: F32, tensor: true,
 		safetensors: "F8_E5M2", aliases: []string{"float8_e5m2", "e5m2"}, codec: float8(e5m2)},
-	U8: {name: "u8", size: 1, class: Integer, max: math.MaxUint8, acc: U8,
+	U8: {name: "u8", bits: 8, class: Integer, max: math.MaxUint8, acc: U8,
 		safetensors: "U8", aliases: []string{"uint8", "byte"}, codec: codec{decode: decodeU8, encode: encodeU8}},
 }
 
@@ -96,8 +96,8 @@ func Tensors() []DType { return where(func(r row) bool { return r.tensor }) }
 // and its parameters stored in, widest first: f32 and the floats whose sums are f32.
 // Those of a byte hold too few numbers without a scale of their own: see [DType.IsScaled].
 func Compute() []DType {
-	all := where(func(r row) bool { return r.class == Float && r.acc == F32 && r.size > 1 })
-	slices.SortStableFunc(all, func(a, b DType) int { return 8*(b.Size()-a.Size()) + rows[b].exponent - rows[a].exponent })
+	all := where(func(r row) bool { return r.class == Float && r.acc == F32 && r.bits > 8 })
+	slices.SortStableFunc(all, func(a, b DType) int { return b.Bits()-a.Bits() + rows[b].exponent - rows[a].exponent })
 	return all
 }
 
@@ -174,8 +174,32 @@ func (d DType) Safetensors() string {
 	return rows[d].safetensors
 }
 
-// Size is the number of bytes of one element in memory; 0 for Invalid.
-func (d DType) Size() int { return rows[d].size }
+// Bits is the number of bits of one element; 0 for Invalid.
+func (d DType) Bits() int { return rows[d].bits }
+
+// Size is the number of bytes of one element that has a place of its own in memory; 0 for Invalid, and for
+// formats of less than a byte. Who counts bytes of many elements asks [Bytes].
+func (d DType) Size() int { return rows[d].bits / 8 }
+
+// Bytes is how many bytes n elements take that follow one another in memory.
+func Bytes[N ~int | ~int64](d DType, n N) N {
+	if bits := N(rows[d].bits); bits%8 != 0 {
+		return (n*bits + 7) / 8
+	}
+	return n * N(d.Size()) // of more bits than a count has
+}
+
+// Elems is how many whole elements so many bytes hold; 0 for Invalid.
+func Elems[N ~int | ~int64](d DType, bytes N) N {
+	switch bits := N(rows[d].bits); {
+	case bits == 0:
+		return 0
+	case bits%8 != 0:
+		return bytes * 8 / bits
+	default:
+		return bytes / (bits / 8)
+	}
+}
 
 // Class says what kind of numbers d holds.
 func (d DType) Class() Class { return rows[d].class }
@@ -222,7 +246,7 @@ func (d DType) Within(e DType) bool {
 
 // IsScaled reports whether d is a float that holds too few numbers to be used without a
 // scale of the tensor's own: one of a byte.
-func (d DType) IsScaled() bool { return rows[d].class == Float && rows[d].size == 1 }
+func (d DType) IsScaled() bool { return rows[d].class == Float && rows[d].bits <= 8 }
 
 // Max is the largest finite number of a float; 0 for others.
 func (d DType) Max() float64 {

@@ -11,13 +11,13 @@ import (
 func TestRowsAreComplete(t *testing.T) {
 	for d := Invalid + 1; d < Count; d++ {
 		r := &rows[d]
-		if r.name == "" || r.safetensors == "" || r.size == 0 || r.class == NoClass || r.decode == nil || r.encode == nil {
+		if r.name == "" || r.safetensors == "" || r.bits == 0 || r.class == NoClass || r.decode == nil || r.encode == nil {
 			t.Errorf("dtype %d (%s) is not complete", d, r.name)
 			continue
 		}
 		float := r.class == Float
-		if float != (r.exponent > 0) || float != (r.mantissa > 0) || float && 1+r.exponent+r.mantissa != 8*r.size {
-			t.Errorf("%s has %d bits of exponent and %d of mantissa in %d bytes", d, r.exponent, r.mantissa, r.size)
+		if float != (r.exponent > 0) || float != (r.mantissa > 0) || float && 1+r.exponent+r.mantissa != r.bits {
+			t.Errorf("%s has %d bits of exponent and %d of mantissa in %d bits", d, r.exponent, r.mantissa, r.bits)
 		}
 		if float == (r.max != 0) || r.min > r.max {
 			t.Errorf("%s goes from %v to %v", d, r.min, r.max)
@@ -129,5 +129,18 @@ func TestChoices(t *testing.T) {
 	}
 	if got := Names(Tensors()); !slices.Equal(got, []string{"bool", "i32", "f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2"}) {
 		t.Error(got)
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for d := Invalid + 1; d < Count; d++ {
+		for n := range 5 {
+			if got := Bytes(d, n); 8*got != n*d.Bits() || Elems(d, got) != n || Elems(d, int64(got+d.Size()-1)) != int64(n) {
+				t.Errorf("%d elements of %s take %d bytes, which hold %d", n, d, got, Elems(d, got))
+			}
+		}
+	}
+	if Bytes(Invalid, 3) != 0 || Elems(Invalid, 3) != 0 {
+		t.Error("elements of no dtype have bytes")
 	}
 }

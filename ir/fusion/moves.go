@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -13,7 +14,7 @@ func Moves(f *ir.Func) (bytes int64) {
 	for _, o := range f.Ops {
 		for i, a := range o.Args {
 			if i == 0 && (o.Name == op.Gather || o.Name == op.Slice) {
-				part[a] += int64(o.Result().Type.Elems()) * int64(a.Type.DType.Size())
+				part[a] += dtype.Bytes(a.Type.DType, int64(o.Result().Type.Elems()))
 			} else {
 				whole[a] = true
 			}

@@ -50,7 +50,7 @@ func IsLinear(o *ir.Op) bool { return Of(o).Linear.Carries() || o.Attrs.Bool(Att
 // sum. Eight bits do not: their unit is that of the whole tensor.
 func roundsTerms(o *ir.Op) bool {
 	from, to := o.Args[0].Type.DType, o.Results[0].Type.DType
-	return from.IsFloat() && to.IsFloat() && from.Size() > 1 && to.Size() > 1
+	return from.IsFloat() && to.IsFloat() && from.Bits() > 8 && to.Bits() > 8
 }
 
 // dtypeAttr is the dtype under key, or def where the key is not set.

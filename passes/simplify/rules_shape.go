@@ -187,7 +187,7 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 			copies *= big.Type.Size(n)
 		}
 	}
-	if d := big.Type.DType; copies > 1 && o.Name == op.ReduceSum && (d.Size() < 4 || copies >= 1<<24) {
+	if d := big.Type.DType; copies > 1 && o.Name == op.ReduceSum && (d.Bits() < 32 || copies >= 1<<24) {
 		return nil // the dtype may not hold the number of copies
 	}
 	if len(over) > 0 {

@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"cmp"
 	"slices"
+
+	"ptc/internal/dtype"
 )
 
 // Division says which of several processes writes which slice of each tensor. It is a function of the tensors and
@@ -143,7 +145,7 @@ func (d *Division) Pieces(rank int) []Piece {
 	for i := range d.tensors {
 		t := &d.tensors[i]
 		if s, ok := d.grids[i].of(rank+1, t.Shape); ok {
-			out = append(out, Piece{i, s, s.Elems() * int64(t.DType.Size())})
+			out = append(out, Piece{i, s, dtype.Bytes(t.DType, s.Elems())})
 		}
 	}
 	order := Order(d.tensors)
@@ -161,7 +163,7 @@ func (d *Division) Bytes() []int64 {
 	for i := range d.tensors {
 		t := &d.tensors[i]
 		for _, h := range d.grids[i].slices(t.Shape) {
-			out[h.part-1] += h.Elems() * int64(t.DType.Size())
+			out[h.part-1] += dtype.Bytes(t.DType, h.Elems())
 		}
 	}
 	return out

@@ -159,7 +159,7 @@ func (c *Checkpoint) read(name string, s Slice, dst []byte) error {
 		if slices.Equal(both.Extent, s.Extent) {
 			return file.read(&c.pool, name, in, dst)
 		}
-		buf := make([]byte, both.Elems()*int64(t.DType.Size()))
+		buf := make([]byte, dtype.Bytes(t.DType, both.Elems()))
 		if err := file.read(&c.pool, name, in, buf); err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func (o *Op) checkKind() string {
 
 // checkBuffers compares the buffers with the view, for member me of n.
 func (o *Op) checkBuffers(n, me int) string {
-	one, spec := o.Elems()*o.DType.Size(), collective.Of(o.Kind)
+	one, spec := dtype.Bytes(o.DType, o.Elems()), collective.Of(o.Kind)
 	operand, result := spec.Slices(int64(n))
 	src, dst := one*int(operand), one*int(result)
 	switch o.Kind {

@@ -23,7 +23,7 @@ type Tensor struct {
 func (t *Tensor) Elems() int { return product(t.Shape) }
 
 // Bytes is the size of the whole tensor.
-func (t *Tensor) Bytes() int { return t.Elems() * t.DType.Size() }
+func (t *Tensor) Bytes() int { return dtype.Bytes(t.DType, t.Elems()) }
 
 // Box says what one device holds of a tensor: [Lo, Hi) of the whole, row-major.
 type Box struct {

@@ -110,7 +110,8 @@ func (b *Buffer) Size() int64 {
 	if last := len(b.Axes) - 1; b.Pad > 0 && last >= 0 {
 		n = n / b.Axes[last].Size * (b.Axes[last].Size + b.Pad)
 	}
-	return int64(n * DTypeSize(b.DType))
+	d, _ := dtype.Parse(b.DType)
+	return dtype.Bytes(d, int64(n))
 }
 
 // DTypeSize is the number of bytes of one element, or 0 for an unknown dtype.

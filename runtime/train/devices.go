@@ -195,7 +195,7 @@ func (d *devices) stepWithGradients(write func(path string, box safetensors.Slic
 		if to == g.DType {
 			return write(g.Path, box, s.Bytes)
 		}
-		dst := grow(&d.buf, int64(len(s.Bytes)/g.DType.Size()*to.Size()))
+		dst := grow(&d.buf, int64(dtype.Bytes(to, dtype.Elems(g.DType, len(s.Bytes)))))
 		if err := exec.Convert(dst, to, s.Bytes, g.DType); err != nil {
 			return err
 		}
@@ -266,7 +266,7 @@ func (d *devices) load(t checkpoint.Tensor, from dtype.DType, read func(box safe
 	if d.m.Shared() {
 		for _, b := range d.m.Boxes(t.Name) {
 			box := boxOf(b.Lo, b.Hi)
-			dst := grow(&d.buf, box.Elems()*int64(t.DType.Size()))
+			dst := grow(&d.buf, dtype.Bytes(t.DType, box.Elems()))
 			if err := d.loadBox(box, dst, t.DType, from, read); err != nil {
 				return err
 			}
@@ -287,7 +287,7 @@ func (d *devices) loadBox(box safetensors.Slice, dst []byte, to, from dtype.DTyp
 	if from == to {
 		return read(box, dst)
 	}
-	raw := grow(&d.raw, int64(len(dst)/to.Size()*from.Size()))
+	raw := grow(&d.raw, int64(dtype.Bytes(from, dtype.Elems(to, len(dst)))))
 	if err := read(box, raw); err != nil {
 		return err
 	}

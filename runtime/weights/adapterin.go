@@ -240,7 +240,7 @@ func (ad *Adapter) read(tensor string) ([]float64, error) {
 	if err := ad.file.ReadSlice(tensor, safetensors.Slice{}, raw); err != nil {
 		return nil, err
 	}
-	x := make([]float64, len(raw)/t.DType.Size())
+	x := make([]float64, dtype.Elems(t.DType, len(raw)))
 	t.DType.Decode(x, raw)
 	return x, nil
 }

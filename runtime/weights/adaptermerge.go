@@ -20,7 +20,7 @@ func (f *Folder) Add(ad *Adapter) { f.adapt = ad }
 func (ad *Adapter) change(name string, at safetensors.Slice, data []byte, d dtype.DType, add bool) error {
 	if of := ad.whole[name]; of != "" {
 		from := ad.file.Find(of).DType
-		raw := make([]byte, len(data)/d.Size()*from.Size())
+		raw := make([]byte, dtype.Bytes(from, dtype.Elems(d, len(data))))
 		if err := ad.file.ReadSlice(of, at, raw); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (ad *Adapter) change(name string, at safetensors.Slice, data []byte, d dtyp
 				sum[j] += y * line[j]
 			}
 		}
-		part := data[i*cols*int64(d.Size()) : (i+1)*cols*int64(d.Size())]
+		part := data[dtype.Bytes(d, i*cols):dtype.Bytes(d, (i+1)*cols)]
 		d.Decode(w, part)
 		for j := range w {
 			w[j] += m.scale * sum[j]

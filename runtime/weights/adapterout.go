@@ -237,7 +237,7 @@ func (f *factors) write(w *safetensors.Writer, l *lowRank) error {
 		name string
 		x    []float64
 	}{{factorA, a}, {factorB, b}} {
-		data := make([]byte, len(part.x)*l.dtype.Size())
+		data := make([]byte, dtype.Bytes(l.dtype, len(part.x)))
 		l.dtype.Encode(data, part.x)
 		if err := w.WriteSlice(adapterPrefix+l.module+part.name, safetensors.Slice{}, data); err != nil {
 			return err

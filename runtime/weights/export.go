@@ -174,7 +174,7 @@ func pieces(src Source, t *program.Named, d dtype.DType, write func(at safetenso
 	for i := range t.Pieces {
 		p := &t.Pieces[i]
 		from := src.Describe(p.Param).DType
-		data := make([]byte, elems(p.Extent)*int64(from.Size()))
+		data := make([]byte, dtype.Bytes(from, elems(p.Extent)))
 		if err := src.ReadSlice(p.Param, safetensors.Slice{Offset: p.From, Extent: p.Extent}, data); err != nil {
 			return err
 		}
@@ -198,8 +198,8 @@ func convert(src []byte, from, to dtype.DType) []byte {
 		return src
 	}
 	const block = 1 << 12
-	n := len(src) / from.Size()
-	out := make([]byte, n*to.Size())
+	n := dtype.Elems(from, len(src))
+	out := make([]byte, dtype.Bytes(to, n))
 	var x [block]float64
 	for i := 0; i < n; i += block {
 		k := min(block, n-i)

@@ -145,7 +145,7 @@ func ggufTensor(w io.Writer, src Source, n *program.Names, t *program.Named, as 
 		return err
 	}
 	if n.PlusOne != "" && strings.HasSuffix(t.Name, n.PlusOne) {
-		x := make([]float64, len(data)/as.DType.Size())
+		x := make([]float64, dtype.Elems(as.DType, len(data)))
 		as.DType.Decode(x, data)
 		for i := range x {
 			x[i]++

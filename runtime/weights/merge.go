@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/program"
 )
@@ -131,7 +132,7 @@ func (m *merged) add(path string, a *adapter) error {
 			at[k] = 0
 		}
 	}
-	m.path, m.sum = path, make([]byte, len(x)*w.DType.Size())
+	m.path, m.sum = path, make([]byte, dtype.Bytes(w.DType, len(x)))
 	w.DType.Encode(m.sum, x)
 	return nil
 }
@@ -149,7 +150,7 @@ func readWhole(src Source, path string, axes []string) (*safetensors.Tensor, []f
 	if err := src.ReadSlice(path, safetensors.Slice{}, raw); err != nil {
 		return nil, nil, err
 	}
-	x := make([]float64, len(raw)/t.DType.Size())
+	x := make([]float64, dtype.Elems(t.DType, len(raw)))
 	t.DType.Decode(x, raw)
 	return t, x, nil
 }

@@ -88,7 +88,7 @@ func (p *products) matrices(x *Product, m, n int) int {
 		steps = 8
 	}
 	wanted := d.K == int64(steps) || d.K == 0 && !x.Single()
-	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || !wanted || x.Op.Args[0].Type.DType.Size() > 4 ||
+	if d.Kind != schedule.MMA && d.Kind != schedule.WGMMA || !wanted || x.Op.Args[0].Type.DType.Bits() > 32 ||
 		m < 16 || n < 8 || len(x.Over) != 1 || p.Size(x.Over[0]) < steps {
 		return 0
 	}

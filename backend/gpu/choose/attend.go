@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ptc/backend/tile/schedule"
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -91,7 +92,7 @@ func attendNeeds(k *fusion.Kernel, s schedule.Schedule) (regs, shared int64) {
 		share := func(v *ir.Value, n int64) {
 			if !seen[v] {
 				seen[v] = true
-				bytes += n * int64(v.Type.DType.Size())
+				bytes += dtype.Bytes(v.Type.DType, n)
 			}
 		}
 		for _, o := range a.Into {

@@ -2,6 +2,7 @@ package choose
 
 import (
 	"ptc/backend/tile/schedule"
+	"ptc/internal/dtype"
 	"ptc/ir"
 	"ptc/ir/fusion"
 )
@@ -147,7 +148,7 @@ func copied(k *fusion.Kernel, v *ir.Value) bool {
 	if !view {
 		return false
 	}
-	each := 16 / v.Type.DType.Size()
+	each := dtype.Elems(v.Type.DType, 16)
 	if w.Offset%each != 0 {
 		return false
 	}

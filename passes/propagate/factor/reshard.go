@@ -156,7 +156,7 @@ func (x *Flow) widens(v *ir.Value) int {
 		return -1
 	}
 	from, to := o.Args[main].Type.DType, v.Type.DType
-	if from.IsFloat() && (op.Has(o, op.Converts) && from.Size() < to.Size() || from.Size() <= to.Size() && x.widens(o.Args[main]) >= 0) {
+	if from.IsFloat() && (op.Has(o, op.Converts) && from.Bits() < to.Bits() || from.Bits() <= to.Bits() && x.widens(o.Args[main]) >= 0) {
 		return main
 	}
 	return -1

@@ -81,7 +81,7 @@ func checkTensor(t *Tensor) error {
 
 // FileOrder compares the places of two tensors of one file.
 func FileOrder(a, b *Tensor) int {
-	return cmp.Or(cmp.Compare(b.DType.Size(), a.DType.Size()), strings.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(b.DType.Bits(), a.DType.Bits()), strings.Compare(a.Name, b.Name))
 }
 
 // layOut gives every tensor its offset, and the end of the data.

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 )
 
@@ -59,7 +60,7 @@ func (w *world) stream(l link, op *comm.Op) *stream {
 		}
 		w.streams[l] = s
 	}
-	s.reserve(op.Elems() * op.DType.Size())
+	s.reserve(dtype.Bytes(op.DType, op.Elems()))
 	return s
 }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"ptc/internal/collective"
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/internal/vec"
 )
@@ -58,7 +59,7 @@ const (
 )
 
 func newWork(op *comm.Op) work {
-	w := work{op: op, members: op.Group.Size(), bytes: op.Elems() * op.DType.Size()}
+	w := work{op: op, members: op.Group.Size(), bytes: dtype.Bytes(op.DType, op.Elems())}
 	if op.Kind == collective.Barrier || w.bytes == 0 {
 		return w
 	}
@@ -152,7 +153,7 @@ func (w *work) allToAll(members []*exchange, j, r, lo, hi int) {
 
 // slice is part i of a buffer in the operation's view.
 func (w *work) slice(buf []byte, i int) vec.Part {
-	return vec.Part{Buf: buf, Outer: w.op.Outer, Parts: w.members, Inner: w.op.Inner * w.op.DType.Size(), Index: i}
+	return vec.Part{Buf: buf, Outer: w.op.Outer, Parts: w.members, Inner: dtype.Bytes(w.op.DType, w.op.Inner), Index: i}
 }
 
 // copyUnlessSame skips what is in place.

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"ptc/internal/collective"
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/comm/internal/vec"
 )
@@ -158,11 +159,11 @@ func (c *piece) direct() []phase {
 
 // srcPart and dstPart are the slices of the buffers that belong to a member.
 func (c *piece) srcPart(i int) vec.Part {
-	return vec.Part{Buf: c.op.Src, Outer: c.op.Outer, Parts: len(c.members), Inner: c.op.Inner * c.op.DType.Size(), Index: i}
+	return vec.Part{Buf: c.op.Src, Outer: c.op.Outer, Parts: len(c.members), Inner: dtype.Bytes(c.op.DType, c.op.Inner), Index: i}
 }
 
 func (c *piece) dstPart(i int) vec.Part {
-	return vec.Part{Buf: c.op.Dst, Outer: c.op.DstOuter, Parts: len(c.members), Inner: c.op.DstInner * c.op.DType.Size(), Index: i}
+	return vec.Part{Buf: c.op.Dst, Outer: c.op.DstOuter, Parts: len(c.members), Inner: dtype.Bytes(c.op.DType, c.op.DstInner), Index: i}
 }
 
 // wholeToEveryone sends the buffer to all members, who all reduce them.

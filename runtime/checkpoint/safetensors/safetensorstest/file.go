@@ -25,7 +25,7 @@ func Floats(t testing.TB, path string, of ...dtype.DType) map[string][]float64 {
 		if len(of) > 0 && !slices.Contains(of, x.DType) {
 			t.Fatalf("%s of %s is %s", x.Name, path, x.DType)
 		}
-		out[x.Name] = make([]float64, len(raw)/x.DType.Size())
+		out[x.Name] = make([]float64, dtype.Elems(x.DType, len(raw)))
 		x.DType.Decode(out[x.Name], raw)
 	})
 	return out

@@ -97,7 +97,7 @@ func (l *Library) do(c *issued) {
 // ring reduces the bytes of all sources from lo on, beginning behind a member.
 func ring(c *issued, dst []byte, srcs [][]byte, lo, behind int) {
 	d := types[c.element]
-	n := len(dst) / d.Size()
+	n := dtype.Elems(d, len(dst))
 	if n == 0 {
 		return
 	}
