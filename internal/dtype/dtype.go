@@ -97,7 +97,7 @@ func Tensors() []DType { return where(func(r row) bool { return r.tensor }) }
 // Those of a byte hold too few numbers without a scale of their own: see [DType.IsScaled].
 func Compute() []DType {
 	all := where(func(r row) bool { return r.class == Float && r.acc == F32 && r.bits > 8 })
-	slices.SortStableFunc(all, func(a, b DType) int { return b.Bits()-a.Bits() + rows[b].exponent - rows[a].exponent })
+	slices.SortStableFunc(all, func(a, b DType) int { return b.Bits() - a.Bits() + rows[b].exponent - rows[a].exponent })
 	return all
 }
 
