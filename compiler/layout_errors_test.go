@@ -13,7 +13,7 @@ func TestPassesRefuseLayouts(t *testing.T) {
 	for _, c := range []struct{ rules, code, says string }{
 		{"mesh pp = 2\n  pipeline blocks over pp { schedule = 1f1b  chunks = 2  microbatches = 4 }", "E0610", "schedule 1f1b keeps 1 chunk on each device"},
 		{"mesh pp = 2\n  pipeline blocks over pp { schedule = zb_v  chunks = 1  microbatches = 4 }", "E0610", "schedule zb_v keeps 2 chunks on each device, found 1"},
-		{"mesh dp = 1\n  device memory = 64 KiB", "E0611", "at most 64.00 KiB"},
+		{"mesh dp = 1\n  device memory = 64 KiB", "E0611", "at most 64.0 KiB"},
 		{"mesh dp = 2  shard batch over dp\n  forbid all_reduce on wte", "E0612", "all_reduce over dp moves `wte`"},
 	} {
 		src := "import \"../examples/gpt/gpt.ptl\"\nconfig { layers = 4  batch = 4096  seq = 8  embed = 8  heads = 2  head = 4  ffn = 16 }\nlayout l {\n  " + c.rules + "\n}\n"

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/internal/diag"
 	"ptc/internal/dtype"
 )
@@ -111,14 +112,14 @@ func (p *scanner) partial() []Partial {
 	for !p.bad {
 		p.space()
 		at := p.at
-		r := Partial{Mesh: p.ident("a mesh axis or a reduction"), Reduce: "sum"}
+		r := Partial{Mesh: p.ident("a mesh axis or a reduction"), Reduce: collective.Sum}
 		p.space()
 		if startsIdent(p.line[p.at:]) {
 			r.Reduce = r.Mesh
 			r.Mesh = p.ident("the name of a mesh axis")
 		}
-		if r.Reduce != "sum" && r.Reduce != "max" {
-			p.failAt(at, codeSyntax, "unknown reduction `"+clip(r.Reduce)+"`", diag.OneOf([]string{"max", "sum"}), diag.DidYouMean(r.Reduce, []string{"max", "sum"}))
+		if !collective.Reduction(r.Reduce).Known() {
+			p.failAt(at, codeSyntax, "unknown reduction `"+clip(r.Reduce)+"`", diag.OneOf(reductions), diag.DidYouMean(r.Reduce, reductions))
 		}
 		if len(out) == MaxRank {
 			p.failAt(at, codeSize, "too many reductions", fmt.Sprintf("at most %d", MaxRank), "")
@@ -151,3 +152,5 @@ func (p *scanner) id() int {
 	}
 	return n
 }
+
+var reductions = []string{collective.Max, collective.Sum}

@@ -55,7 +55,6 @@ var elsewhere = map[string][]string{
 	"ir/module.go":                     {"grad", "index"},  // roles
 	"ir/stack.go":                      {"enter", "leave"}, // that ir itself must know
 	"ir/task.go":                       {"accumulate", "accumulate_max", "enter_turn", "leave_turn", "add", "max"},
-	"ir/parse.go":                      {"max"},                  // a reduction
 	"ir/tensor/shard.go":               {"max"},                  // a reduction
 	"ir/verify/structure.go":           {"max"},                  // a reduction
 	"passes/partition/steps.go":        {"max"},                  // a reduction
