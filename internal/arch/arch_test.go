@@ -90,7 +90,7 @@ var layers = map[string][]string{
 	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
 	// Layouts are assigned before there is any code.
 	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "ir"},
-	"backend/gpu/choose": {"backend/tile/schedule", "ir"},
+	"backend/gpu/choose": {"backend/tile/schedule", "internal/dtype", "ir"},
 	"backend/gpu/emu":    {"backend/gpu/ptx"},
 	"backend/gpu/layout": {},
 	"backend/gpu/ptx":    {},
