@@ -68,7 +68,7 @@ func TestOtherTokenizer(t *testing.T) {
 	want := bytesOf(t, o.Dir)
 	other := withFile(t, "tokenizer.json", "\n\n")
 	other.Patterns, other.Dir = o.Patterns, o.Dir
-	if _, err := Run(context.Background(), other); err == nil || !strings.Contains(err.Error(), "from another tokenizer") {
+	if _, err := Run(context.Background(), other); err == nil || !strings.Contains(err.Error(), "of another tokenizer") {
 		t.Errorf("another tokenizer: %v", err)
 	}
 	if d := cmp.Diff(want, bytesOf(t, o.Dir)); d != "" {
