@@ -51,12 +51,13 @@ func (a *Algorithm) Cost(kind Kind, bytes, n int64, l Link) int64 {
 	return wide.Add(t, wide.Mul(l.Reduced, a.Reduced(kind, bytes, n)))
 }
 
-// Cheapest is the algorithm of a kind that costs least on a link, or nil if no algorithm does this kind.
-func Cheapest(kind Kind, bytes, n int64, l Link) *Algorithm {
+// Cheapest is the algorithm of a kind that costs least on a link, among those that the transport has, or
+// nil if it has none for this kind.
+func Cheapest(kind Kind, bytes, n int64, l Link, has func(name string) bool) *Algorithm {
 	var best *Algorithm
 	for i := range Algorithms {
 		a := &Algorithms[i]
-		if slices.Contains(a.Kinds, kind) && (best == nil || a.Cost(kind, bytes, n, l) < best.Cost(kind, bytes, n, l)) {
+		if slices.Contains(a.Kinds, kind) && has(a.Name) && (best == nil || a.Cost(kind, bytes, n, l) < best.Cost(kind, bytes, n, l)) {
 			best = a
 		}
 	}

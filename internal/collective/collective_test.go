@@ -50,19 +50,23 @@ func TestAllReduceIsTwo(t *testing.T) {
 // slices has one. Small tensors go in the fewest steps, large ones in the fewest bytes.
 func TestCheapest(t *testing.T) {
 	l := Link{Message: 1000, Sent: 1, Reduced: 1}
+	all := func(string) bool { return true }
 	for _, k := range Kinds(func(s *Spec) bool { return s.Reduces || s.Scatters && s.Sends || s.Gathers }) {
-		a := Cheapest(Kind(k), 64, 4, l)
+		a := Cheapest(Kind(k), 64, 4, l, all)
 		if a == nil {
 			t.Errorf("no algorithm does %s", k)
 		}
 	}
-	if a := Cheapest(AllReduce, 64, 4, l); a.Name != Whole {
+	if a := Cheapest(AllReduce, 64, 4, l, all); a.Name != Whole {
 		t.Errorf("64 bytes go by %s", a.Name)
 	}
-	if a := Cheapest(AllReduce, 1<<20, 4, l); a.Name != TwoStep {
+	if a := Cheapest(AllReduce, 1<<20, 4, l, all); a.Name != TwoStep {
 		t.Errorf("a megabyte goes by %s", a.Name)
 	}
-	if a := Cheapest(Permute, 64, 4, l); a != nil {
+	if a := Cheapest(AllReduce, 64, 4, l, func(name string) bool { return name != Whole }); a.Name != TwoStep {
+		t.Errorf("a transport without %s goes by %s", Whole, a.Name)
+	}
+	if a := Cheapest(Permute, 64, 4, l, all); a != nil {
 		t.Errorf("%s does a permute", a.Name)
 	}
 }

@@ -44,8 +44,8 @@ func (c *call) reserve(n int) region {
 // maxMessage bounds a message: MPI counts in int.
 const maxMessage = 1 << 30
 
-// messageCost is what messages cost here, by which the algorithm is chosen. Of four members, buffers of up to
-// 4 KiB are sent whole to everyone: one step less matters more than the bytes.
+// messageCost chooses the algorithm. The numbers are set, not measured, so that four members send buffers of
+// up to 4 KiB whole to everyone: one step less matters more than the bytes.
 var messageCost = collective.Link{Message: 3_500_000, Sent: 200, Reduced: 250}
 
 // patterns are the messages of each algorithm that this transport has.
@@ -125,7 +125,8 @@ func both(f, g func() error) func() error {
 
 // build makes the phases of one tensor.
 func (c *piece) build() []phase {
-	if a := collective.Cheapest(c.op.Kind, int64(len(c.op.Src)), int64(len(c.members)), messageCost); a != nil {
+	has := func(name string) bool { return patterns[name] != nil }
+	if a := collective.Cheapest(c.op.Kind, int64(len(c.op.Src)), int64(len(c.members)), messageCost, has); a != nil {
 		return patterns[a.Name](c)
 	}
 	switch c.op.Kind {
