@@ -130,8 +130,8 @@ func (p *blocking) spread(n int64) int64 {
 	return (ceil(n, unit) | 1) * unit
 }
 
-// stored reports whether the sums of o wait where they are stored: where a task has all
-// rows, of which scratch would have to hold as many.
+// stored reports whether the sums of o wait in the result: if a task has all rows, scratch would have
+// to hold the entire result.
 func (p *blocking) stored(o Out) bool { return o.Load != nil && !p.split }
 
 // accRows is the number of rows of a task, of all groups, in whole tiles.

@@ -21,8 +21,8 @@ func newBlocking(s *Spec, m kernel.Machine) (blocking, error) {
 	return newCaching(s, m, t, t.depth(s, m)).divide(s), nil
 }
 
-// part is what a task computes: tiles and panels, which tasks are a batch, and the time lost beside
-// multiply-adds as a share of them, as it is estimated.
+// part is the share of a task: tiles and panels, which tasks are a batch, and the estimated time for everything
+// but multiply-adds, as a share of theirs.
 type part struct {
 	perBlockM, perBlockN int64 // tiles and panels of a task
 	batch                batch
@@ -62,8 +62,7 @@ func (c *caching) cuts(x part) (m, n int64) {
 	return ceil(c.tiles, x.perBlockM), ceil(c.panels, x.perBlockN)
 }
 
-// parts lists what a task may compute, of which what is packed and added up fits the
-// caches.
+// parts lists the shares that a task may compute: their packed operands and sums fit the caches.
 func (c *caching) parts(s *Spec) []part {
 	work := float64(s.M) * float64(s.N) * float64(s.K) * float64(product(s.OuterK))
 	most := int64(max(1, work/minWork))

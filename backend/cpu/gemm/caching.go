@@ -3,7 +3,7 @@ package gemm
 import "ptc/backend/kernel"
 
 // caching is a tiling, and how much of its operands and sums lies in the caches at a time:
-// the second stage of a [blocking]. K is cut into steps of kc, the last of which may be shorter.
+// the second stage of a [blocking]. K is split into steps of kc; the last step may be shorter.
 type caching struct {
 	tiling
 	kc, steps  int64 // depth of one packed block; blocks in K
@@ -29,8 +29,8 @@ func newCaching(s *Spec, m kernel.Machine, t tiling, most int64) caching {
 	}
 	c.kc = ceil(c.kc, t.by.deep()) * t.by.deep()
 	c.accumulate = c.steps*product(s.OuterK) > 1
-	// The packed tiles of a task live in L2, and sums that wait beside or behind
-	// them. Both are read in order, tiles once for every panel, sums once for every
+	// The packed tiles of a task live in L2; sums that wait share it with them or lie in L3.
+	// Both are read in order, tiles once for every panel, sums once for every
 	// block of K, so that what does not fit comes in time from L3.
 	panels, slots := int64(m.L2)/2, int64(m.L2)*3/8
 	if t.by == tiles { // which take 64 bytes a cycle from L2, and a quarter of it from what is behind

@@ -28,7 +28,7 @@
 // panel stays in L1 while the tiles stream past it in the order they lie in: a
 // few bytes a cycle, which L2 gives in time, and L3 as well.
 //
-// First the product is cut, in three stages, each of which adds to the one before: [tiling] for
+// First the product is split in three stages; each builds on the one before: [tiling] for
 // registers, [caching] for blocks of K and caches, [blocking] for tasks. Then code is generated,
 // with a type for each scope of the loops above, which never changes: [task], [kBlock], the packed
 // operands [leftPack] and [rightPack], [tileProduct], and [sums], which hands results to Store.
