@@ -82,7 +82,10 @@ func TestObjectStore(t *testing.T) {
 	runT(t, newToyOn(1), Options{Save: straight, Checkpoint: filepath.Join(dir, "ck"), Every: 5})
 	runT(t, newToyOn(1), Options{Steps: 10, Checkpoint: bucket + "/ck", Every: 5, Save: bucket + "/ten.safetensors"})
 	sum, lines := runT(t, newToyOn(2), Options{Checkpoint: bucket + "/ck", ResumeIfAny: true, Every: 5, Save: bucket + "/end.safetensors"})
-	if sum.Ran != 10 || sum.Checkpoint != bucket+"/ck/step-00000020" || len(named(lines, "warning")) != 0 {
+	warnings := slices.DeleteFunc(named(lines, "warning"), func(w map[string]any) bool {
+		return strings.Contains(w["message"].(string), " waited ") // for the checkpoint before: steps here are faster than any store
+	})
+	if sum.Ran != 10 || sum.Checkpoint != bucket+"/ck/step-00000020" || len(warnings) != 0 {
 		t.Errorf("%+v, %v", sum, lines)
 	}
 	sameObject(t, f, "run/end.safetensors", straight)
