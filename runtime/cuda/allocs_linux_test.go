@@ -48,24 +48,24 @@ func TestNoAllocations(t *testing.T) {
 	}
 	x := e.(*engine)
 	saved, current, sync := *x.drv, x.current, x.sync
-	for _, s := range x.drv.symbols() {
-		*s.at = zero
+	for _, f := range x.drv.all() {
+		f.At = zero
 	}
-	x.current.fn, x.sync.fn = zero, zero
+	x.current.fn.At, x.sync.fn.At = zero, zero
 	spans := slices.AppendSeq(slices.Collect(maps.Values(p.(*captured).spans)), maps.Values(p.(*captured).joints))
-	launch := map[*ready]uintptr{}
+	launch := map[*ready]foreign.Function{}
 	for i := range p.(*captured).acts {
 		for _, q := range p.(*captured).acts[i].staged {
 			for j := range q.calls {
 				launch[&q.calls[j]] = q.calls[j].fn
-				q.calls[j].fn = zero
+				q.calls[j].fn.At = zero
 			}
 		}
 	}
 	for _, s := range spans {
 		for i := range s.parts {
 			launch[&s.parts[i].launch] = s.parts[i].launch.fn
-			s.parts[i].launch.fn = zero
+			s.parts[i].launch.fn.At = zero
 		}
 	}
 	for name, run := range map[string]func(){"launched": launched, "stepped": stepped} {

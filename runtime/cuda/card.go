@@ -35,7 +35,7 @@ func openCard(drv *driver, rank int, warn func(string)) (*card, error) {
 		return c, c.unusable(err)
 	}
 	c.context = ctx
-	c.current = ready{"cuCtxSetCurrent", drv.ctxSetCurrent, []uintptr{ctx}}
+	c.current = ready{drv.CtxSetCurrent, []uintptr{ctx}}
 	if err := c.enter(); err != nil {
 		return c, c.unusable(err)
 	}
@@ -43,7 +43,7 @@ func openCard(drv *driver, rank int, warn func(string)) (*card, error) {
 	if c.stream, err = drv.newStream(); err != nil {
 		return c, c.unusable(err)
 	}
-	c.sync = ready{"cuStreamSynchronize", drv.streamSynchronize, []uintptr{c.stream}}
+	c.sync = ready{drv.StreamSynchronize, []uintptr{c.stream}}
 	return c, nil
 }
 
@@ -136,7 +136,7 @@ type queued struct {
 func (c *card) queue(list []transfer) queued {
 	q := queued{list: list}
 	for i := range list {
-		q.calls = append(q.calls, ready{"cuMemcpy3DAsync", c.drv.memcpy3DAsync, []uintptr{uintptr(unsafe.Pointer(&list[i])), c.stream}})
+		q.calls = append(q.calls, ready{c.drv.Memcpy3DAsync, []uintptr{uintptr(unsafe.Pointer(&list[i])), c.stream}})
 	}
 	return q
 }

@@ -46,9 +46,9 @@ func TestWholePrograms(t *testing.T) {
 		}
 		clean(t, drv)
 	}
-	for _, s := range new(functions).symbols() {
-		if strings.HasPrefix(s.name, "cuLink") {
-			t.Errorf("%s makes relocatable code", s.name)
+	for _, f := range new(functions).all() {
+		if strings.HasPrefix(f.Name, "cuLink") {
+			t.Errorf("%s makes relocatable code", f.Name)
 		}
 	}
 }

@@ -1,67 +1,34 @@
 package cuda
 
+import "ptc/internal/foreign"
+
 // library is the driver's, as its installation names it.
 const library = "libcuda.so.1"
 
-// Lookup finds a function of the driver by the name of its symbol.
-type Lookup func(name string) (uintptr, error)
-
-// functions are addresses of the driver's functions.
+// functions are the driver's functions, in the versions that cuda.h of CUDA 12.4 selects. The optional ones came with
+// CUDA 12.4 and 12.0.
 type functions struct {
-	init, driverGetVersion, getErrorName, getErrorString                     uintptr
-	deviceGetCount, deviceGet, deviceGetName, deviceGetAttribute             uintptr
-	deviceTotalMem                                                           uintptr
-	primaryRetain, primaryRelease, ctxSetCurrent, memGetInfo                 uintptr
-	memAlloc, memFree, memHostAlloc, memFreeHost                             uintptr
-	memcpyHtoDAsync, memcpyDtoHAsync, memcpy3DAsync                          uintptr
-	streamCreate, streamSynchronize, streamDestroy                           uintptr
-	deviceGetUUID                                                            uintptr
-	streamQuery, streamWaitEvent, memset                                     uintptr
-	eventCreate, eventRecord, eventQuery, eventElapsedTime, eventDestroy     uintptr
-	moduleLoadDataEx, moduleUnload, moduleGetFunction                        uintptr
-	funcSetAttribute, funcGetParamInfo, launchKernel                         uintptr
-	graphCreate, graphDestroy, graphAddKernel, graphAddMemcpy, graphAddEmpty uintptr
-	graphInstantiate, graphExecDestroy, graphLaunch                          uintptr
-	tensorMapEncodeTiled                                                     uintptr
-	streamBeginCapture, streamEndCapture, graphAddChild, graphGetNodes       uintptr
+	Init, DriverGetVersion, GetErrorName, GetErrorString          foreign.Function
+	DeviceGetCount, DeviceGet, DeviceGetName, DeviceGetAttribute  foreign.Function
+	DeviceGetUuid, DeviceTotalMem, DevicePrimaryCtxRelease        foreign.Function `version:"_v2"`
+	DevicePrimaryCtxRetain, CtxSetCurrent                         foreign.Function
+	MemGetInfo, MemAlloc, MemFree                                 foreign.Function `version:"_v2"`
+	MemHostAlloc, MemFreeHost, MemsetD8Async                      foreign.Function
+	MemcpyHtoDAsync, MemcpyDtoHAsync, Memcpy3DAsync               foreign.Function `version:"_v2"`
+	StreamCreate, StreamSynchronize, StreamQuery, StreamWaitEvent foreign.Function
+	StreamDestroy, EventDestroy, StreamBeginCapture               foreign.Function `version:"_v2"`
+	StreamEndCapture                                              foreign.Function
+	EventCreate, EventRecord, EventQuery, EventElapsedTime        foreign.Function
+	ModuleLoadDataEx, ModuleUnload, ModuleGetFunction             foreign.Function
+	FuncSetAttribute, LaunchKernel                                foreign.Function
+	FuncGetParamInfo, TensorMapEncodeTiled                        foreign.Function `optional:""`
+	GraphAddKernelNode                                            foreign.Function `version:"_v2"`
+	GraphAddMemcpyNode, GraphAddEmptyNode, GraphAddChildGraphNode foreign.Function
+	GraphCreate, GraphDestroy, GraphGetNodes                      foreign.Function
+	GraphInstantiateWithFlags, GraphExecDestroy, GraphLaunch      foreign.Function
 }
 
-// symbol is a function and where its address goes.
-type symbol struct {
-	name string
-	at   *uintptr
-}
-
-// optional are functions without which older drivers are served, too: they came with CUDA 12.4 and 12.0.
-var optional = []string{"cuFuncGetParamInfo", "cuTensorMapEncodeTiled"}
-
-// symbols are the functions by the names that cuda.h of CUDA 12.4 gives their versions.
-func (f *functions) symbols() []symbol {
-	return []symbol{
-		{"cuInit", &f.init}, {"cuDriverGetVersion", &f.driverGetVersion}, {"cuGetErrorName", &f.getErrorName},
-		{"cuGetErrorString", &f.getErrorString}, {"cuDeviceGetCount", &f.deviceGetCount}, {"cuDeviceGet", &f.deviceGet},
-		{"cuDeviceGetName", &f.deviceGetName}, {"cuDeviceGetAttribute", &f.deviceGetAttribute},
-		{"cuDeviceGetUuid_v2", &f.deviceGetUUID}, {"cuDeviceTotalMem_v2", &f.deviceTotalMem},
-		{"cuDevicePrimaryCtxRetain", &f.primaryRetain}, {"cuDevicePrimaryCtxRelease_v2", &f.primaryRelease},
-		{"cuCtxSetCurrent", &f.ctxSetCurrent}, {"cuMemGetInfo_v2", &f.memGetInfo}, {"cuMemAlloc_v2", &f.memAlloc},
-		{"cuMemFree_v2", &f.memFree}, {"cuMemHostAlloc", &f.memHostAlloc}, {"cuMemFreeHost", &f.memFreeHost},
-		{"cuMemcpyHtoDAsync_v2", &f.memcpyHtoDAsync}, {"cuMemcpyDtoHAsync_v2", &f.memcpyDtoHAsync},
-		{"cuMemcpy3DAsync_v2", &f.memcpy3DAsync}, {"cuStreamCreate", &f.streamCreate},
-		{"cuStreamSynchronize", &f.streamSynchronize}, {"cuStreamDestroy_v2", &f.streamDestroy},
-		{"cuStreamQuery", &f.streamQuery}, {"cuStreamWaitEvent", &f.streamWaitEvent}, {"cuMemsetD8Async", &f.memset},
-		{"cuEventCreate", &f.eventCreate}, {"cuEventRecord", &f.eventRecord}, {"cuEventQuery", &f.eventQuery},
-		{"cuEventElapsedTime", &f.eventElapsedTime}, {"cuEventDestroy_v2", &f.eventDestroy},
-		{"cuModuleLoadDataEx", &f.moduleLoadDataEx}, {"cuModuleUnload", &f.moduleUnload},
-		{"cuModuleGetFunction", &f.moduleGetFunction}, {"cuFuncSetAttribute", &f.funcSetAttribute},
-		{"cuFuncGetParamInfo", &f.funcGetParamInfo}, {"cuLaunchKernel", &f.launchKernel}, {"cuGraphCreate", &f.graphCreate},
-		{"cuGraphDestroy", &f.graphDestroy}, {"cuGraphAddKernelNode_v2", &f.graphAddKernel},
-		{"cuGraphAddMemcpyNode", &f.graphAddMemcpy}, {"cuGraphAddEmptyNode", &f.graphAddEmpty},
-		{"cuGraphInstantiateWithFlags", &f.graphInstantiate}, {"cuGraphExecDestroy", &f.graphExecDestroy},
-		{"cuGraphLaunch", &f.graphLaunch}, {"cuTensorMapEncodeTiled", &f.tensorMapEncodeTiled},
-		{"cuStreamBeginCapture_v2", &f.streamBeginCapture}, {"cuStreamEndCapture", &f.streamEndCapture},
-		{"cuGraphAddChildGraphNode", &f.graphAddChild}, {"cuGraphGetNodes", &f.graphGetNodes},
-	}
-}
+func (f *functions) all() []*foreign.Function { return foreign.Functions(f, "cu") }
 
 // driver is the driver of this machine, initialized.
 type driver struct {

@@ -46,29 +46,18 @@ func (e *Error) Error() string {
 // failure is the error of a result that is not 0.
 func (d *driver) failure(call string, result uintptr) error {
 	e := &Error{Call: call, Code: int(int32(result))}
-	e.Name, e.Text = d.errorText(d.getErrorName, e.Code), d.errorText(d.getErrorString, e.Code)
+	e.Name, e.Text = d.errorText(d.GetErrorName, e.Code), d.errorText(d.GetErrorString, e.Code)
 	return e
 }
 
-// errorText is what one of the driver's functions says of a result.
-func (d *driver) errorText(fn uintptr, result int) string {
+// errorText is the text of one of the driver's functions for a result.
+func (d *driver) errorText(fn foreign.Function, result int) string {
 	var at uintptr
-	if r := foreign.Call(fn, uintptr(result), uintptr(unsafe.Pointer(&at))); uint32(r) != 0 || at == 0 {
+	if r := foreign.Call(fn.At, uintptr(result), uintptr(unsafe.Pointer(&at))); uint32(r) != 0 {
 		return ""
 	}
-	var text []byte
-	for len(text) < maxErrorText {
-		c := *(*byte)(foreign.Pointer(at + uintptr(len(text))))
-		if c == 0 {
-			break
-		}
-		text = append(text, c)
-	}
-	return string(text)
+	return foreign.Text(at)
 }
-
-// maxErrorText bounds how far a text of the driver is read.
-const maxErrorText = 4096
 
 // code is the driver's result behind an error; 0 if it has none.
 func code(err error) int {

@@ -59,7 +59,7 @@ func (d *driver) hasRoom(i int, need int64, devices int) error {
 	defer func() { _ = d.release(g.device) }()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := d.call("cuCtxSetCurrent", d.ctxSetCurrent, ctx); err != nil {
+	if err := d.call(d.CtxSetCurrent, ctx); err != nil {
 		return err
 	}
 	free, _, err := d.memInfo()

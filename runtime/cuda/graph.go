@@ -107,7 +107,7 @@ func (p *graphs) newPart(from, to int, ins, outs bool, capturer device.Capturer)
 	case exec == 0:
 		return nil, nil
 	}
-	return []part{{exec: exec, launch: ready{"cuGraphLaunch", p.drv.graphLaunch, []uintptr{exec, p.stream}}, mixed: m}}, nil
+	return []part{{exec: exec, launch: ready{p.drv.GraphLaunch, []uintptr{exec, p.stream}}, mixed: m}}, nil
 }
 
 // noGraph is the error of a graph of so many instructions that could not be made.

@@ -86,7 +86,7 @@ func (m *memories) tensorMaps(in *program.Instr) ([]tensorMap, error) {
 	if len(k.Maps) == 0 {
 		return nil, nil
 	}
-	if m.drv.tensorMapEncodeTiled == 0 {
+	if m.drv.TensorMapEncodeTiled.At == 0 {
 		return nil, errors.New("the driver of the GPU is too old: the plan has tensor maps, which drivers of CUDA 12.0 and later know; install a newer driver")
 	}
 	out := newMaps(len(k.Maps))
@@ -119,7 +119,7 @@ func (d *driver) encode(to *tensorMap, m *program.TensorMap, at uint64) error {
 	for i, s := range m.Strides {
 		strides[i] = uint64(s)
 	}
-	return d.call("cuTensorMapEncodeTiled", d.tensorMapEncodeTiled, uintptr(unsafe.Pointer(to)), typ, uintptr(len(m.Sizes)), uintptr(at),
+	return d.call(d.TensorMapEncodeTiled, uintptr(unsafe.Pointer(to)), typ, uintptr(len(m.Sizes)), uintptr(at),
 		uintptr(unsafe.Pointer(&sizes)), uintptr(unsafe.Pointer(&strides)), uintptr(unsafe.Pointer(&box)), uintptr(unsafe.Pointer(&steps)),
 		0, swizzle, mapPromotion, 0)
 }

@@ -191,7 +191,7 @@ func (d *driver) load(text []byte) (module uintptr, log said, err error) {
 	const size = 64 << 10 // a few hundred bytes of statistics for each kernel
 	info, fault := make([]byte, size), make([]byte, size)
 	values := &jitLogs{unsafe.Pointer(unsafe.SliceData(info)), size, unsafe.Pointer(unsafe.SliceData(fault)), size, 1}
-	err = d.call("cuModuleLoadDataEx", d.moduleLoadDataEx, uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(unsafe.SliceData(text))),
+	err = d.call(d.ModuleLoadDataEx, uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(unsafe.SliceData(text))),
 		uintptr(len(jitOptions)), uintptr(unsafe.Pointer(&jitOptions[0])), uintptr(unsafe.Pointer(values)))
 	runtime.KeepAlive(values)
 	return module, said{beforeZero(info), beforeZero(fault)}, err

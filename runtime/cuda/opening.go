@@ -2,8 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"slices"
-	"sync"
 	"unsafe"
 
 	"ptc/internal/foreign"
@@ -12,21 +10,15 @@ import (
 )
 
 // opening is the driver that all engines of the process share.
-var opening struct {
-	sync.Mutex
-	lookup Lookup // nil: the machine's
-	driver *driver
-}
+var opening foreign.Shared[driver]
 
-// Use puts other functions into the place of the machine's driver, for what is opened after it;
-// nil ends that, and what was chosen by times is forgotten. It is for tests.
-func Use(l Lookup) {
+// Use replaces the machine's driver, for what is opened later. Nil ends that. What was chosen by
+// times is forgotten. It is for tests.
+func Use(find foreign.Lookup) {
 	decided.Lock()
 	decided.of = nil
 	decided.Unlock()
-	opening.Lock()
-	defer opening.Unlock()
-	opening.lookup, opening.driver = l, nil
+	opening.Use(find)
 }
 
 // driverOfPlan is the driver for a plan that needs one.
@@ -38,52 +30,20 @@ func driverOfPlan() (*driver, error) {
 	return d, nil
 }
 
-// openDriver gives the driver. What it cannot do may be another time, so that is not kept.
-func openDriver() (*driver, error) {
-	opening.Lock()
-	defer opening.Unlock()
-	if opening.driver != nil {
-		return opening.driver, nil
-	}
-	lookup := opening.lookup
-	if lookup == nil {
+// openDriver returns the driver that the process shares.
+func openDriver() (*driver, error) { return opening.Get(newDriver) }
+
+// newDriver finds the functions and the GPUs.
+func newDriver(find foreign.Lookup) (*driver, error) {
+	if find == nil {
 		var err error
-		if lookup, err = loadLibrary(); err != nil {
-			return nil, fmt.Errorf("there is no driver of a GPU of NVIDIA here: %w", err)
+		if _, find, err = foreign.Load(foreign.Now|foreign.Local, library); err != nil {
+			return nil, fmt.Errorf("there is no driver of a GPU of NVIDIA here: %s cannot be loaded: %w", library, err)
 		}
 	}
-	d, err := newDriver(lookup)
-	if err != nil {
-		return nil, err
-	}
-	opening.driver = d
-	return d, nil
-}
-
-// loadLibrary loads the driver's library, once: loaded again, it is the same.
-func loadLibrary() (Lookup, error) {
-	if err := foreign.Available(); err != nil {
-		return nil, err
-	}
-	lib, err := foreign.Open(library, foreign.Now|foreign.Local)
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be loaded: %w", library, err)
-	}
-	return func(name string) (uintptr, error) { return foreign.Symbol(lib, name) }, nil
-}
-
-// newDriver binds the functions and looks which GPUs there are.
-func newDriver(lookup Lookup) (*driver, error) {
 	d := &driver{}
-	for _, s := range d.symbols() {
-		at, err := lookup(s.name)
-		if err != nil || at == 0 {
-			if slices.Contains(optional, s.name) {
-				continue
-			}
-			return nil, fmt.Errorf("the driver of the GPU is too old: %s has no %s, which came with CUDA 12; install a newer driver", library, s.name)
-		}
-		*s.at = at
+	if missing := foreign.Find(d.all(), find); missing != "" {
+		return nil, fmt.Errorf("the driver of the GPU is too old: %s has no %s, which came with CUDA 12; install a newer driver", library, missing)
 	}
 	if err := d.start(); err != nil {
 		return nil, err
@@ -93,7 +53,7 @@ func newDriver(lookup Lookup) (*driver, error) {
 
 // start initializes the driver and describes its GPUs.
 func (d *driver) start() error {
-	if err := d.call("cuInit", d.init, 0); err != nil {
+	if err := d.call(d.Init, 0); err != nil {
 		if code(err) == noDevice {
 			return errNoGPU
 		}
@@ -127,7 +87,7 @@ func UUID(rank int) (id [16]byte, err error) {
 		return id, err
 	}
 	at := new([16]byte) // the driver writes to it
-	err = d.call("cuDeviceGetUuid", d.deviceGetUUID, uintptr(unsafe.Pointer(at)), uintptr(d.gpus[rank%len(d.gpus)].device))
+	err = d.call(d.DeviceGetUuid, uintptr(unsafe.Pointer(at)), uintptr(d.gpus[rank%len(d.gpus)].device))
 	return *at, err
 }
 

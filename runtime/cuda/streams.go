@@ -59,7 +59,7 @@ func (s *streams) Alloc(n int64) (uint64, error) {
 func (s *streams) Record(event, stream uintptr) error { return s.drv.record(event, stream) }
 func (s *streams) Await(stream, event uintptr) error  { return s.drv.await(stream, event) }
 func (s *streams) Reached(event uintptr) (bool, error) {
-	return s.drv.ended("cuEventQuery", s.drv.eventQuery, event)
+	return s.drv.ended(s.drv.EventQuery, event)
 }
 
 func (s *streams) Capture(stream uintptr, f func() error) (uintptr, error) {
@@ -121,7 +121,7 @@ func (s *streams) awaitStream() error {
 		return s.drv.do(&s.sync)
 	}
 	for i := 0; ; i++ {
-		done, err := s.drv.ended("cuStreamQuery", s.drv.streamQuery, s.stream)
+		done, err := s.drv.ended(s.drv.StreamQuery, s.stream)
 		if done || err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (s *streams) end() {
 		_ = s.enqueue.End()
 	}
 	for _, x := range s.queues {
-		_ = s.drv.call("cuStreamSynchronize", s.drv.streamSynchronize, x)
+		_ = s.drv.call(s.drv.StreamSynchronize, x)
 		_ = s.drv.freeStream(x)
 	}
 	for _, x := range s.marks {
@@ -178,26 +178,26 @@ const (
 
 // newMark makes an event that only orders.
 func (d *driver) newMark() (x uintptr, err error) {
-	err = d.call("cuEventCreate", d.eventCreate, uintptr(unsafe.Pointer(&x)), eventNoTiming)
+	err = d.call(d.EventCreate, uintptr(unsafe.Pointer(&x)), eventNoTiming)
 	return x, err
 }
 
 func (d *driver) await(stream, event uintptr) error {
-	return d.call("cuStreamWaitEvent", d.streamWaitEvent, stream, event, 0)
+	return d.call(d.StreamWaitEvent, stream, event, 0)
 }
 
 func (d *driver) clear(at uint64, n int64, stream uintptr) error {
-	return d.call("cuMemsetD8Async", d.memset, uintptr(at), 0, uintptr(n), stream)
+	return d.call(d.MemsetD8Async, uintptr(at), 0, uintptr(n), stream)
 }
 
 // ended asks whether a stream has nothing left to do, or an event was reached.
-func (d *driver) ended(name string, fn, what uintptr) (bool, error) {
-	switch r := foreign.Call(fn, what); uint32(r) {
+func (d *driver) ended(fn foreign.Function, what uintptr) (bool, error) {
+	switch r := foreign.Call(fn.At, what); uint32(r) {
 	case 0:
 		return true, nil
 	case notReady:
 		return false, nil
 	default:
-		return false, d.failure(name, r)
+		return false, d.failure(fn.Name, r)
 	}
 }

@@ -94,18 +94,6 @@ func (c *api) initTargets(lib uintptr) error {
 	return nil
 }
 
-// text copies a C string that LLVM keeps ownership of.
-func text(p uintptr) string {
-	if p == 0 {
-		return ""
-	}
-	n := uintptr(0)
-	for *(*byte)(foreign.Pointer(p + n)) != 0 {
-		n++
-	}
-	return string(view(p, n))
-}
-
 // view is n bytes of LLVM's memory, valid until LLVM frees them.
 func view(p, n uintptr) []byte { return unsafe.Slice((*byte)(foreign.Pointer(p)), n) }
 
@@ -114,7 +102,7 @@ func (c *api) takeMessage(p uintptr) string {
 	if p == 0 {
 		return ""
 	}
-	s := text(p)
+	s := foreign.Text(p)
 	c.DisposeMessage(p)
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"ptc/backend/cpu/llvm/target"
+	"ptc/internal/foreign"
 )
 
 // pipeline is the optimization run before code generation. The text is tiled and
@@ -120,7 +121,7 @@ func (l *Library) optimize(mod, tm ref, t target.Target) error {
 	defer l.c.DisposePassBuilderOptions(opts)
 	if e := l.c.RunPasses(mod, pipeline, tm, opts); e != 0 {
 		m := l.c.GetErrorMessage(e)
-		why := text(m)
+		why := foreign.Text(m)
 		l.c.DisposeErrorMessage(m)
 		return fmt.Errorf("llvm: %s: %s", pipeline, why)
 	}

@@ -48,25 +48,13 @@ func Available() (name string, err error) {
 }
 
 func load() (*library, error) {
-	var handle uintptr
-	var path string
-	var cause error
 	if err := foreign.Available(); err != nil {
 		return nil, launchError(err, "Open MPI cannot be loaded")
 	}
-	for _, name := range names {
-		// Global: the library's own plugins look for its symbols.
-		h, err := foreign.Open(name, foreign.Now|foreign.Global)
-		if err == nil {
-			handle, path = h, name
-			break
-		}
-		if cause == nil {
-			cause = err
-		}
-	}
-	if handle == 0 {
-		return nil, launchError(cause, "Open MPI (%s) cannot be loaded; install it with: %s", names[0], Install)
+	// Global: the library's own plugins look for its symbols.
+	path, find, err := foreign.Load(foreign.Now|foreign.Global, names...)
+	if err != nil {
+		return nil, launchError(err, "Open MPI (%s) cannot be loaded; install it with: %s", names[0], Install)
 	}
 	l := &library{path: path}
 	for _, s := range []struct {
@@ -81,11 +69,9 @@ func load() (*library, error) {
 		{"ompi_mpi_comm_world", &l.world}, {"ompi_mpi_byte", &l.byteType},
 		{"ompi_mpi_errors_return", &l.errorsReturn}, {"ompi_request_null", &l.nullRequest},
 	} {
-		addr, err := foreign.Symbol(handle, s.name)
-		if err != nil {
+		if *s.at, err = find(s.name); err != nil {
 			return nil, launchError(err, "%s is not Open MPI, which is the MPI that ptc uses; install it with: %s", path, Install)
 		}
-		*s.at = addr
 	}
 	return l, nil
 }

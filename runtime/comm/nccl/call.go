@@ -315,11 +315,11 @@ func (c *call) calls(x *tensor) error {
 	element, by, _ := reduction(&c.op)
 	switch c.op.Kind {
 	case collective.AllReduce:
-		return lib.add("ncclAllReduce", lib.allReduce, uintptr(x.src), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
+		return lib.add(lib.AllReduce, uintptr(x.src), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
 	case collective.ReduceScatter:
-		return lib.add("ncclReduceScatter", lib.reduceScatter, uintptr(c.from(x, 0)), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
+		return lib.add(lib.ReduceScatter, uintptr(c.from(x, 0)), uintptr(x.dst), uintptr(x.elems), element, by, l.comm.handle, l.stream)
 	case collective.AllGather:
-		return lib.add("ncclAllGather", lib.allGather, uintptr(x.src), uintptr(c.into(x, 0)), uintptr(x.bytes), typeInt8, l.comm.handle, l.stream)
+		return lib.add(lib.AllGather, uintptr(x.src), uintptr(c.into(x, 0)), uintptr(x.bytes), typeInt8, l.comm.handle, l.stream)
 	case collective.AllToAll:
 		return c.allToAll(x)
 	case collective.Permute:

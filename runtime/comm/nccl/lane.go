@@ -45,12 +45,12 @@ func (l *lane) alloc(n int64) (uint64, error) {
 // grouped has the library do calls at once, and returns when it has issued them.
 func (l *lane) grouped(calls func() error) error {
 	lib := l.d.lib
-	if err := lib.call("ncclGroupStart", lib.groupStart); err != nil {
+	if err := lib.call(lib.GroupStart); err != nil {
 		return err
 	}
 	// The end is due after an error, too.
 	err := calls()
-	if e := lib.call("ncclGroupEnd", lib.groupEnd); err == nil {
+	if e := lib.call(lib.GroupEnd); err == nil {
 		err = e
 	}
 	return l.completed(err)
@@ -103,7 +103,7 @@ func (l *lane) send(at uintptr, n int64, to int) error {
 	if n == 0 {
 		return nil
 	}
-	return lib.add("ncclSend", lib.send, at, uintptr(n), typeInt8, uintptr(to), l.comm.handle, l.stream)
+	return lib.add(lib.Send, at, uintptr(n), typeInt8, uintptr(to), l.comm.handle, l.stream)
 }
 
 func (l *lane) recv(at uintptr, n int64, from int) error {
@@ -111,7 +111,7 @@ func (l *lane) recv(at uintptr, n int64, from int) error {
 	if n == 0 {
 		return nil
 	}
-	return lib.add("ncclRecv", lib.recv, at, uintptr(n), typeInt8, uintptr(from), l.comm.handle, l.stream)
+	return lib.add(lib.Recv, at, uintptr(n), typeInt8, uintptr(from), l.comm.handle, l.stream)
 }
 
 // completed waits until the communicator is through with a call, which gave err. While it is not, no
@@ -148,10 +148,10 @@ func (l *lane) abort() {
 		d.aborts.Add(1)
 		go func() {
 			defer d.aborts.Done()
-			_ = s.On(func() error { return d.lib.call("ncclCommAbort", d.lib.abort, h) })
+			_ = s.On(func() error { return d.lib.call(d.lib.CommAbort, h) })
 		}()
 	} else if h != 0 {
-		_ = l.d.lib.call("ncclCommAbort", l.d.lib.abort, h)
+		_ = l.d.lib.call(l.d.lib.CommAbort, h)
 	}
 	l.comm.handle, l.queue.open, l.handles = 0, nil, nil
 }
@@ -165,10 +165,10 @@ func (l *lane) close() error {
 	if err := l.deregister(); err != nil {
 		return err
 	}
-	if err := l.completed(lib.call("ncclCommFinalize", lib.finalize, l.comm.handle)); err != nil {
+	if err := l.completed(lib.call(lib.CommFinalize, l.comm.handle)); err != nil {
 		return l.fault("cannot be ended", err)
 	}
-	err := lib.call("ncclCommDestroy", lib.destroy, l.comm.handle)
+	err := lib.call(lib.CommDestroy, l.comm.handle)
 	l.comm.handle = 0
 	if err != nil && err != error(errInProgress) {
 		return l.fault("cannot be ended", err)
@@ -185,7 +185,7 @@ func (l *lane) register() error {
 	for _, b := range blocks {
 		h := &handle{}
 		lib := l.d.lib
-		err := l.completed(lib.call("ncclCommRegister", lib.register, l.comm.handle, uintptr(b.at), uintptr(b.bytes), uintptr(unsafe.Pointer(&h.at))))
+		err := l.completed(lib.call(lib.CommRegister, l.comm.handle, uintptr(b.at), uintptr(b.bytes), uintptr(unsafe.Pointer(&h.at))))
 		runtime.KeepAlive(h)
 		if err != nil {
 			return l.fault("cannot register memory", err)
@@ -200,7 +200,7 @@ func (l *lane) register() error {
 func (l *lane) deregister() error {
 	lib := l.d.lib
 	for _, h := range l.handles {
-		if err := l.completed(lib.call("ncclCommDeregister", lib.deregister, l.comm.handle, h.at)); err != nil {
+		if err := l.completed(lib.call(lib.CommDeregister, l.comm.handle, h.at)); err != nil {
 			return l.fault("cannot be ended", err)
 		}
 	}

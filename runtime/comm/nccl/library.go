@@ -1,11 +1,10 @@
 package nccl
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
-	"sync"
 	"unsafe"
 
 	"ptc/internal/collective"
@@ -23,54 +22,21 @@ const Install = "apt-get install libnccl2"
 // oldest is the first version with communicators that do not block, as ncclGetVersion has it.
 const oldest = 21400
 
-// Lookup finds a function of the library by the name of its symbol.
-type Lookup func(name string) (uintptr, error)
-
-// library is addresses of the functions, which are those of nccl.h of NCCL 2.30.
+// library is the functions of nccl.h of NCCL 2.30. The optional ones came with NCCL 2.19.
 type library struct {
-	getVersion, getErrorString                             uintptr
-	getUniqueID, initRank, finalize, destroy, abort, state uintptr
-	groupStart, groupEnd                                   uintptr
-	allReduce, reduceScatter, allGather, send, recv        uintptr
-	memAlloc, memFree, register, deregister                uintptr // from NCCL 2.19 on; 0: it has none
-	version32                                              int32
-	version                                                int
+	GetVersion, GetErrorString, GetUniqueId, CommInitRankConfig           foreign.Function
+	CommFinalize, CommDestroy, CommAbort, CommGetAsyncError               foreign.Function
+	GroupStart, GroupEnd, AllReduce, ReduceScatter, AllGather, Send, Recv foreign.Function
+	MemAlloc, MemFree, CommRegister, CommDeregister                       foreign.Function `optional:""`
+	version32                                                             int32
+	version                                                               int
 }
-
-func (l *library) symbols() []symbol {
-	return []symbol{
-		{"ncclGetVersion", &l.getVersion}, {"ncclGetErrorString", &l.getErrorString}, {"ncclGetUniqueId", &l.getUniqueID},
-		{"ncclCommInitRankConfig", &l.initRank}, {"ncclCommFinalize", &l.finalize}, {"ncclCommDestroy", &l.destroy},
-		{"ncclCommAbort", &l.abort}, {"ncclCommGetAsyncError", &l.state}, {"ncclGroupStart", &l.groupStart},
-		{"ncclGroupEnd", &l.groupEnd}, {"ncclAllReduce", &l.allReduce}, {"ncclReduceScatter", &l.reduceScatter},
-		{"ncclAllGather", &l.allGather}, {"ncclSend", &l.send}, {"ncclRecv", &l.recv}, {"ncclMemAlloc", &l.memAlloc},
-		{"ncclMemFree", &l.memFree}, {"ncclCommRegister", &l.register}, {"ncclCommDeregister", &l.deregister},
-	}
-}
-
-// symbol is a function and where its address goes.
-type symbol struct {
-	name string
-	at   *uintptr
-}
-
-// optional are functions without which older libraries are served, too.
-var optional = []string{"ncclMemAlloc", "ncclMemFree", "ncclCommRegister", "ncclCommDeregister"}
 
 // opening is the library that all devices of the process share.
-var opening struct {
-	sync.Mutex
-	lookup Lookup // nil: the machine's
-	lib    *library
-}
+var opening foreign.Shared[library]
 
-// Use puts other functions into the place of the machine's library, for what is opened after it;
-// nil ends that. It is for tests.
-func Use(l Lookup) {
-	opening.Lock()
-	defer opening.Unlock()
-	opening.lookup, opening.lib = l, nil
-}
+// Use replaces the machine's library, for what is opened later. Nil ends that. It is for tests.
+func Use(find foreign.Lookup) { opening.Use(find) }
 
 // Available says why the library cannot be used here, or gives its name and version.
 func Available() (string, error) {
@@ -86,51 +52,30 @@ func versionText(v int) string {
 	return fmt.Sprintf("NCCL %d.%d.%d", v/10000, v/100%100, v%100)
 }
 
-func open() (*library, error) {
-	opening.Lock()
-	defer opening.Unlock()
-	if opening.lib != nil {
-		return opening.lib, nil
-	}
-	lookup := opening.lookup
-	if lookup == nil {
+func open() (*library, error) { return opening.Get(bind) }
+
+func bind(find foreign.Lookup) (*library, error) {
+	if find == nil {
+		if err := foreign.Available(); err != nil {
+			return nil, launchError(err, "%s cannot be loaded", name)
+		}
 		var err error
-		if lookup, err = load(); err != nil {
-			return nil, err
+		if _, find, err = foreign.Load(foreign.Now|foreign.Local, name); err != nil {
+			return nil, launchError(err, "%s cannot be loaded; install it with: %s", name, Install)
 		}
 	}
 	l := &library{}
-	for _, s := range l.symbols() {
-		at, err := lookup(s.name)
-		if err != nil || at == 0 {
-			if slices.Contains(optional, s.name) {
-				continue
-			}
-			return nil, launchError(nil, "%s has no %s, which came with NCCL 2.14; install a newer one: %s", name, s.name, Install)
-		}
-		*s.at = at
+	if missing := foreign.Find(foreign.Functions(l, "nccl"), find); missing != "" {
+		return nil, launchError(nil, "%s has no %s, which came with NCCL 2.14; install a newer one: %s", name, missing, Install)
 	}
-	if err := l.call("ncclGetVersion", l.getVersion, uintptr(unsafe.Pointer(&l.version32))); err != nil {
+	if err := l.call(l.GetVersion, uintptr(unsafe.Pointer(&l.version32))); err != nil {
 		return nil, launchError(err, "%s does not say its version", name)
 	}
 	l.version = int(l.version32)
 	if l.version < oldest {
 		return nil, launchError(nil, "%s is of version %d, and must be at least of %d; install a newer one: %s", name, l.version, oldest, Install)
 	}
-	opening.lib = l
 	return l, nil
-}
-
-// load loads the library, once: loaded again, it is the same.
-func load() (Lookup, error) {
-	if err := foreign.Available(); err != nil {
-		return nil, launchError(err, "%s cannot be loaded", name)
-	}
-	lib, err := foreign.Open(name, foreign.Now|foreign.Local)
-	if err != nil {
-		return nil, launchError(err, "%s cannot be loaded; install it with: %s", name, Install)
-	}
-	return func(name string) (uintptr, error) { return foreign.Symbol(lib, name) }, nil
 }
 
 func launchError(cause error, format string, args ...any) *comm.Error {
@@ -187,15 +132,15 @@ const (
 // while the call lasts.
 //
 //go:uintptrescapes
-func (l *library) call(name string, fn uintptr, args ...uintptr) error {
-	return l.result(name, foreign.Call(fn, args...))
+func (l *library) call(f foreign.Function, args ...uintptr) error {
+	return l.result(f.Name, foreign.Call(f.At, args...))
 }
 
 // add is a call within a group, which is not done before the group's end, whatever is in progress.
 //
 //go:uintptrescapes
-func (l *library) add(name string, fn uintptr, args ...uintptr) error {
-	if err := l.result(name, foreign.Call(fn, args...)); err != error(errInProgress) {
+func (l *library) add(f foreign.Function, args ...uintptr) error {
+	if err := l.call(f, args...); err != error(errInProgress) {
 		return err
 	}
 	return nil
@@ -222,34 +167,14 @@ func (l *library) result(name string, r uintptr) error {
 	case inProgress:
 		return errInProgress
 	default:
-		return &failure{name, code, l.text(code)}
+		return &failure{name, code, cmp.Or(foreign.Text(foreign.Call(l.GetErrorString.At, uintptr(uint32(code)))), "unknown")}
 	}
 }
-
-// text is what the library says of a result.
-func (l *library) text(code int32) string {
-	at := foreign.Call(l.getErrorString, uintptr(uint32(code)))
-	if at == 0 {
-		return "unknown"
-	}
-	var text []byte
-	for len(text) < maxText {
-		c := *(*byte)(foreign.Pointer(at + uintptr(len(text))))
-		if c == 0 {
-			break
-		}
-		text = append(text, c)
-	}
-	return string(text)
-}
-
-// maxText bounds how far a text of the library is read.
-const maxText = 1024
 
 // newID makes what the members of a communicator find one another by.
 func (l *library) newID() ([]byte, error) {
 	id := make([]byte, idBytes)
-	err := l.call("ncclGetUniqueId", l.getUniqueID, uintptr(unsafe.Pointer(unsafe.SliceData(id))))
+	err := l.call(l.GetUniqueId, uintptr(unsafe.Pointer(unsafe.SliceData(id))))
 	return id, err
 }
 
@@ -268,14 +193,14 @@ func (c *communicator) connect(n int, id []byte, me int) error {
 	}
 	c.config = config{size: unsafe.Sizeof(c.config), magic: configMagic, version: configVersion}
 	// The identifier is the third argument, by value.
-	r := foreign.CallValue(c.lib.initRank, 2, id, uintptr(unsafe.Pointer(&c.handle)), uintptr(n), uintptr(me), uintptr(unsafe.Pointer(&c.config)))
+	r := foreign.CallValue(c.lib.CommInitRankConfig.At, 2, id, uintptr(unsafe.Pointer(&c.handle)), uintptr(n), uintptr(me), uintptr(unsafe.Pointer(&c.config)))
 	runtime.KeepAlive(c)
-	return c.lib.result("ncclCommInitRankConfig", r)
+	return c.lib.result(c.lib.CommInitRankConfig.Name, r)
 }
 
 // ask is the state of a communicator: nil, errInProgress or why it has failed.
 func (c *communicator) ask() error {
-	if err := c.lib.call("ncclCommGetAsyncError", c.lib.state, c.handle, uintptr(unsafe.Pointer(&c.state))); err != nil {
+	if err := c.lib.call(c.lib.CommGetAsyncError, c.handle, uintptr(unsafe.Pointer(&c.state))); err != nil {
 		return err
 	}
 	return c.lib.result("NCCL", uintptr(uint32(c.state)))

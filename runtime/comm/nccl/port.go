@@ -72,7 +72,7 @@ type block struct {
 }
 
 // registers says whether the libraries of all devices register memory.
-func (d *port) registers() bool { return d.version >= oldestRegistered && d.lib.register != 0 }
+func (d *port) registers() bool { return d.version >= oldestRegistered && d.lib.CommRegister.At != 0 }
 
 // Allocate gives memory that NCCL reads and writes without copies of its own, where it has any. Bytes lie
 // at the same places on all devices that run the same program, as NCCL needs it.
@@ -90,12 +90,12 @@ func (d *port) Allocate(bytes int64) (uint64, func() error, error) {
 
 func (d *port) newBlock(bytes int64) (*block, error) {
 	b := &block{bytes: max(bytes, 1)}
-	if err := d.lib.call("ncclMemAlloc", d.lib.memAlloc, uintptr(unsafe.Pointer(&b.at)), uintptr(b.bytes)); err != nil {
+	if err := d.lib.call(d.lib.MemAlloc, uintptr(unsafe.Pointer(&b.at)), uintptr(b.bytes)); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
 func (d *port) freeBlock(b *block) error {
-	return d.lib.call("ncclMemFree", d.lib.memFree, uintptr(b.at))
+	return d.lib.call(d.lib.MemFree, uintptr(b.at))
 }

@@ -2,21 +2,17 @@ package blaslt
 
 import (
 	"fmt"
-	"sync"
 
 	"ptc/internal/foreign"
 )
 
-// Lookup finds a function of the library by the name of its symbol.
-type Lookup func(name string) (uintptr, error)
-
-// functions are addresses of the library's functions.
+// functions are the library's functions, those of cublasLt.h of CUDA 12.
 type functions struct {
-	create, destroy, getVersion            uintptr
-	descCreate, descSet, descDestroy       uintptr
-	layoutCreate, layoutSet, layoutDestroy uintptr
-	preferCreate, preferSet, preferDestroy uintptr
-	algoGetHeuristic, matmul               uintptr
+	Create, Destroy, GetVersion                                                   foreign.Function
+	MatmulDescCreate, MatmulDescSetAttribute, MatmulDescDestroy                   foreign.Function
+	MatrixLayoutCreate, MatrixLayoutSetAttribute, MatrixLayoutDestroy             foreign.Function
+	MatmulPreferenceCreate, MatmulPreferenceSetAttribute, MatmulPreferenceDestroy foreign.Function
+	MatmulAlgoGetHeuristic, Matmul                                                foreign.Function
 }
 
 // Library is the library, loaded.
@@ -34,44 +30,28 @@ func (l *Library) String() string {
 const oldest = 120000
 
 // opening is the library that all engines of the process share.
-var opening struct {
-	sync.Mutex
-	lookup  Lookup // nil: the machine's
-	library *Library
-}
+var opening foreign.Shared[Library]
 
-// Use puts other functions into the place of the machine's library, for what is opened after it;
-// nil ends that. It is for tests.
-func Use(l Lookup) {
-	opening.Lock()
-	defer opening.Unlock()
-	opening.lookup, opening.library = l, nil
-}
+// Use replaces the machine's library, for what is opened later. Nil ends that. It is for tests.
+func Use(find foreign.Lookup) { opening.Use(find) }
 
 // Open loads the library for a driver of a version of CUDA, 1000·major + 10·minor. The error says why
 // there is none that can be used.
 func Open(driver int) (*Library, error) {
-	opening.Lock()
-	defer opening.Unlock()
-	if opening.library != nil {
-		return opening.library, nil
-	}
-	if err := foreign.Many(); err != nil {
-		return nil, fmt.Errorf("cuBLASLt cannot be called: %w", err)
-	}
-	name, lookup := "cuBLASLt", opening.lookup
-	if lookup == nil {
-		var err error
-		if name, lookup, err = load(driver); err != nil {
-			return nil, err
+	return opening.Get(func(find foreign.Lookup) (*Library, error) {
+		if err := foreign.Many(); err != nil {
+			return nil, fmt.Errorf("cuBLASLt cannot be called: %w", err)
 		}
-	}
-	l, err := bind(name, lookup)
-	if err != nil {
-		return nil, err
-	}
-	opening.library = l
-	return l, nil
+		if find != nil {
+			return bind("cuBLASLt", find)
+		}
+		all := names(driver)
+		name, find, err := foreign.Load(foreign.Now|foreign.Local, all...)
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be loaded: %w", all[0], err)
+		}
+		return bind(name, find)
+	})
 }
 
 // names are those of libraries that a driver can serve, the newest first.
@@ -82,50 +62,16 @@ func names(driver int) []string {
 	return []string{"libcublasLt.so.12"}
 }
 
-// load loads the machine's library, where the system's linker finds it.
-func load(driver int) (string, Lookup, error) {
-	var first error
-	for _, name := range names(driver) {
-		lib, err := foreign.Open(name, foreign.Now|foreign.Local)
-		if err == nil {
-			return name, func(symbol string) (uintptr, error) { return foreign.Symbol(lib, symbol) }, nil
-		}
-		if first == nil {
-			first = fmt.Errorf("%s cannot be loaded: %w", name, err)
-		}
-	}
-	return "", nil, first
-}
-
 // bind finds the functions, and looks whether the library is new enough.
-func bind(name string, lookup Lookup) (*Library, error) {
+func bind(name string, find foreign.Lookup) (*Library, error) {
 	l := &Library{Name: name}
-	for symbol, at := range map[string]*uintptr{
-		"cublasLtCreate": &l.create, "cublasLtDestroy": &l.destroy, "cublasLtGetVersion": &l.getVersion,
-		"cublasLtMatmulDescCreate": &l.descCreate, "cublasLtMatmulDescSetAttribute": &l.descSet, "cublasLtMatmulDescDestroy": &l.descDestroy,
-		"cublasLtMatrixLayoutCreate": &l.layoutCreate, "cublasLtMatrixLayoutSetAttribute": &l.layoutSet, "cublasLtMatrixLayoutDestroy": &l.layoutDestroy,
-		"cublasLtMatmulPreferenceCreate": &l.preferCreate, "cublasLtMatmulPreferenceSetAttribute": &l.preferSet, "cublasLtMatmulPreferenceDestroy": &l.preferDestroy,
-		"cublasLtMatmulAlgoGetHeuristic": &l.algoGetHeuristic, "cublasLtMatmul": &l.matmul,
-	} {
-		*at, _ = lookup(symbol) // 0 where there is none
-	}
-	if l.missing() {
+	if foreign.Find(foreign.Functions(&l.functions, "cublasLt"), find) != "" {
 		return nil, fmt.Errorf("%s lacks functions of cuBLASLt 12; install a newer one", name)
 	}
-	if l.Version = int(foreign.Call(l.getVersion)); l.Version < oldest {
+	if l.Version = int(foreign.Call(l.GetVersion.At)); l.Version < oldest {
 		return nil, fmt.Errorf("%s is version %d.%d, and is used from 12.0 on; install a newer one", name, l.Version/10000, l.Version%10000/100)
 	}
 	return l, nil
-}
-
-func (f *functions) missing() bool {
-	for _, at := range []uintptr{f.create, f.destroy, f.getVersion, f.descCreate, f.descSet, f.descDestroy, f.layoutCreate, f.layoutSet,
-		f.layoutDestroy, f.preferCreate, f.preferSet, f.preferDestroy, f.algoGetHeuristic, f.matmul} {
-		if at == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Error is a call of the library that failed.
@@ -151,9 +97,9 @@ func (e *Error) Error() string {
 // while the call lasts.
 //
 //go:uintptrescapes
-func call(name string, fn uintptr, args ...uintptr) error {
-	if r := foreign.CallMany(fn, args...); uint32(r) != 0 {
-		return &Error{name, int(int32(r))}
+func call(f foreign.Function, args ...uintptr) error {
+	if r := foreign.CallMany(f.At, args...); uint32(r) != 0 {
+		return &Error{f.Name, int(int32(r))}
 	}
 	return nil
 }

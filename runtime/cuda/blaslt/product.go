@@ -48,7 +48,7 @@ type Handle struct {
 // New makes a handle.
 func (l *Library) New() (*Handle, error) {
 	h := &Handle{l: l}
-	err := call("cublasLtCreate", l.create, uintptr(unsafe.Pointer(&h.at)))
+	err := call(l.Create, uintptr(unsafe.Pointer(&h.at)))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (l *Library) New() (*Handle, error) {
 // Close frees what the handle holds. What is left to do about an error is nothing.
 func (h *Handle) Close() {
 	if h != nil && h.at != 0 {
-		_ = call("cublasLtDestroy", h.l.destroy, h.at)
+		_ = call(h.l.Destroy, h.at)
 		h.at = 0
 	}
 }
@@ -87,7 +87,7 @@ func (l *Library) Describe(p *program.Product) (*Product, error) {
 
 func (x *Product) describe(p *program.Product) error {
 	l := x.l
-	if err := call("cublasLtMatmulDescCreate", l.descCreate, uintptr(unsafe.Pointer(&x.desc)), compute32F, typeF32); err != nil {
+	if err := call(l.MatmulDescCreate, uintptr(unsafe.Pointer(&x.desc)), compute32F, typeF32); err != nil {
 		return err
 	}
 	if p.Right.Transposed {
@@ -122,7 +122,7 @@ func (x *Product) describe(p *program.Product) error {
 
 // set sets an attribute of the description that has 32 bits.
 func (x *Product) set(attribute uintptr, value int32) error {
-	return call("cublasLtMatmulDescSetAttribute", x.l.descSet, x.desc, attribute, uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value))
+	return call(x.l.MatmulDescSetAttribute, x.desc, attribute, uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value))
 }
 
 // layout is that of matrices of so many rows and columns, column by column: transposed.
@@ -134,14 +134,14 @@ func (l *Library) layout(to *uintptr, m *program.Matrices, batch, rows, cols int
 	if err != nil {
 		return err
 	}
-	if err := call("cublasLtMatrixLayoutCreate", l.layoutCreate, uintptr(unsafe.Pointer(to)), kind, uintptr(cols), uintptr(rows), uintptr(m.Row)); err != nil || batch == 1 {
+	if err := call(l.MatrixLayoutCreate, uintptr(unsafe.Pointer(to)), kind, uintptr(cols), uintptr(rows), uintptr(m.Row)); err != nil || batch == 1 {
 		return err
 	}
 	count, stride := int32(batch), m.Batch
-	if err := call("cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutBatch, uintptr(unsafe.Pointer(&count)), unsafe.Sizeof(count)); err != nil {
+	if err := call(l.MatrixLayoutSetAttribute, *to, layoutBatch, uintptr(unsafe.Pointer(&count)), unsafe.Sizeof(count)); err != nil {
 		return err
 	}
-	return call("cublasLtMatrixLayoutSetAttribute", l.layoutSet, *to, layoutStride, uintptr(unsafe.Pointer(&stride)), unsafe.Sizeof(stride))
+	return call(l.MatrixLayoutSetAttribute, *to, layoutStride, uintptr(unsafe.Pointer(&stride)), unsafe.Sizeof(stride))
 }
 
 func typeOf(dtype string) (uintptr, error) {
@@ -160,12 +160,12 @@ func typeOf(dtype string) (uintptr, error) {
 func (x *Product) Close() {
 	for _, at := range []*uintptr{&x.a, &x.b, &x.c, &x.d} {
 		if *at != 0 {
-			_ = call("cublasLtMatrixLayoutDestroy", x.l.layoutDestroy, *at)
+			_ = call(x.l.MatrixLayoutDestroy, *at)
 			*at = 0
 		}
 	}
 	if x.desc != 0 {
-		_ = call("cublasLtMatmulDescDestroy", x.l.descDestroy, x.desc)
+		_ = call(x.l.MatmulDescDestroy, x.desc)
 		x.desc = 0
 	}
 }
@@ -183,7 +183,7 @@ func (x *Product) bias(at Addresses) error {
 	if !x.biased {
 		return nil
 	}
-	return call("cublasLtMatmulDescSetAttribute", x.l.descSet, x.desc, descBias, uintptr(unsafe.Pointer(&at.Bias)), unsafe.Sizeof(at.Bias))
+	return call(x.l.MatmulDescSetAttribute, x.desc, descBias, uintptr(unsafe.Pointer(&at.Bias)), unsafe.Sizeof(at.Bias))
 }
 
 // Alignment is the largest power of two, up to 256, that an address is a multiple of.
@@ -197,15 +197,15 @@ func (h *Handle) Offers(x *Product, at Addresses, workspace int64, most int) ([]
 		return nil, err
 	}
 	var prefer uintptr
-	if err := call("cublasLtMatmulPreferenceCreate", l.preferCreate, uintptr(unsafe.Pointer(&prefer))); err != nil {
+	if err := call(l.MatmulPreferenceCreate, uintptr(unsafe.Pointer(&prefer))); err != nil {
 		return nil, err
 	}
-	defer func() { _ = call("cublasLtMatmulPreferenceDestroy", l.preferDestroy, prefer) }()
+	defer func() { _ = call(l.MatmulPreferenceDestroy, prefer) }()
 	if err := l.prefer(prefer, x, at, workspace); err != nil {
 		return nil, err
 	}
 	all, n := make([]result, most), int32(0)
-	err := call("cublasLtMatmulAlgoGetHeuristic", l.algoGetHeuristic, h.at, x.desc, x.a, x.b, x.layoutC(), x.d, prefer,
+	err := call(l.MatmulAlgoGetHeuristic, h.at, x.desc, x.a, x.b, x.layoutC(), x.d, prefer,
 		uintptr(most), uintptr(unsafe.Pointer(unsafe.SliceData(all))), uintptr(unsafe.Pointer(&n)))
 	if err != nil {
 		return nil, err
@@ -222,15 +222,15 @@ func (h *Handle) Offers(x *Product, at Addresses, workspace int64, most int) ([]
 // prefer says what algorithms may be.
 func (l *Library) prefer(prefer uintptr, x *Product, at Addresses, workspace int64) error {
 	bytes, scheme := uint64(workspace), uint32(reductionCompute)
-	if err := call("cublasLtMatmulPreferenceSetAttribute", l.preferSet, prefer, preferWorkspace, uintptr(unsafe.Pointer(&bytes)), unsafe.Sizeof(bytes)); err != nil {
+	if err := call(l.MatmulPreferenceSetAttribute, prefer, preferWorkspace, uintptr(unsafe.Pointer(&bytes)), unsafe.Sizeof(bytes)); err != nil {
 		return err
 	}
-	if err := call("cublasLtMatmulPreferenceSetAttribute", l.preferSet, prefer, preferReduction, uintptr(unsafe.Pointer(&scheme)), unsafe.Sizeof(scheme)); err != nil {
+	if err := call(l.MatmulPreferenceSetAttribute, prefer, preferReduction, uintptr(unsafe.Pointer(&scheme)), unsafe.Sizeof(scheme)); err != nil {
 		return err
 	}
 	for i, m := range []uint64{at.Right, at.Left, x.addressC(at), at.Out} {
 		align := uint32(Alignment(m))
-		if err := call("cublasLtMatmulPreferenceSetAttribute", l.preferSet, prefer, preferAlignA+uintptr(i), uintptr(unsafe.Pointer(&align)), unsafe.Sizeof(align)); err != nil {
+		if err := call(l.MatmulPreferenceSetAttribute, prefer, preferAlignA+uintptr(i), uintptr(unsafe.Pointer(&align)), unsafe.Sizeof(align)); err != nil {
 			return err
 		}
 	}
@@ -254,7 +254,7 @@ func (h *Handle) Enqueue(x *Product, at Addresses, a *Algorithm, workspace uint6
 	if x.added {
 		beta = 1
 	}
-	return call("cublasLtMatmul", h.l.matmul, h.at, x.desc, uintptr(unsafe.Pointer(&alpha)), uintptr(at.Right), x.a, uintptr(at.Left), x.b,
+	return call(h.l.Matmul, h.at, x.desc, uintptr(unsafe.Pointer(&alpha)), uintptr(at.Right), x.a, uintptr(at.Left), x.b,
 		uintptr(unsafe.Pointer(&beta)), uintptr(x.addressC(at)), x.layoutC(), uintptr(at.Out), x.d,
 		uintptr(unsafe.Pointer(&a.Config)), uintptr(workspace), uintptr(a.Workspace), stream)
 }
