@@ -79,8 +79,8 @@ func TestArrays(t *testing.T) {
 	b.Seed = 9
 	other := openT(t, "arrays", b, arrayOptions(t, Option{"scale", "0.5"})...)
 	views := whole(other)
-	if err := other.Validation(0, views); err != nil || other.ValidationBatches() != 1 {
-		t.Fatal(err, other.ValidationBatches())
+	if err := heldOut(other, 0, views); err != nil || heldBatches(other) != 1 {
+		t.Fatal(err, heldBatches(other))
 	}
 	for row := range batch {
 		if n := check(views, row); seen[n] > 0 {
@@ -90,7 +90,7 @@ func TestArrays(t *testing.T) {
 	if s.Fingerprint() != other.Fingerprint() {
 		t.Error("the seed is in the fingerprint")
 	}
-	seq, err := Sequential("arrays", arrayOptions(t), b)
+	seq, err := sequential("arrays", arrayOptions(t), b)
 	if err != nil || seq.Examples() != arrayCount {
 		t.Fatal(err)
 	}

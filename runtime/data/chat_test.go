@@ -88,7 +88,7 @@ func chatWindows(t *testing.T, side string) {
 	}
 	dir := writeFiles(t, map[string][]byte{"a.jsonl": lines})
 	opts := []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}, {"pad", "2"}, {"truncation", side}}
-	s, err := Sequential("chat", opts, Batch{Size: batch, Window: window, Vocab: 480})
+	s, err := sequential("chat", opts, Batch{Size: batch, Window: window, Vocab: 480})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func packedWindows(t *testing.T, window int, side string) {
 		want = ends(want, window+1)
 	}
 	dir := writeFiles(t, map[string][]byte{"a.jsonl": lines})
-	s, err := Sequential("chat", []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}, {"pack", "true"}, {"documents", "true"}, {"truncation", side}}, Batch{Size: 1, Window: window, Vocab: 480})
+	s, err := sequential("chat", []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}, {"pack", "true"}, {"documents", "true"}, {"truncation", side}}, Batch{Size: 1, Window: window, Vocab: 480})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestPreferences(t *testing.T) {
 {"chosen":[{"role":"user","content":"a?"},{"role":"assistant","content":"yes"}],"rejected":[{"role":"user","content":"a?"},{"role":"assistant","content":"no"}]}
 `
 	dir := writeFiles(t, map[string][]byte{"a.jsonl": []byte(text)})
-	s, err := Sequential("preferences", []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}}, Batch{Size: 2, Window: window, Vocab: 480})
+	s, err := sequential("preferences", []Option{{"files", dir + "/a.jsonl"}, {"tokenizer", chatTok}}, Batch{Size: 2, Window: window, Vocab: 480})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,5 @@
 package data
 
-import "slices"
-
 // rows are examples that can be had by their number, in the order of the files.
 type rows interface {
 	count() int64
@@ -53,21 +51,21 @@ func (e *examples) Describe() string    { return e.about }
 func (e *examples) Fingerprint() string { return e.print }
 func (e *examples) Examples() int64     { return e.train.count() }
 
-// ValidationBatches rounds down, but where fewer examples than a batch are held
-// out they still make one, in which they repeat.
-func (e *examples) ValidationBatches() int {
-	if e.Held() == 0 {
-		return 0
-	}
-	return int(max(1, e.Held()/int64(e.batch)))
-}
-
+// Fill takes the examples that were not seen. Number g of all is element g mod n of the order of
+// epoch g / n.
 func (e *examples) Fill(step int64, dst []View) error {
 	first, err := e.begun.firstRow(step, e.batch)
 	if err != nil {
 		return asError(e.kind, err)
 	}
-	return e.fill(e.train, &e.trainOrd, e.shuffle, e.seen, first, dst)
+	n := int64(e.trainOrd.n)
+	return e.each(dst, e.train, func(row int) int64 {
+		g := e.seen.at(first + int64(row))
+		if !e.shuffle {
+			return g % n
+		}
+		return e.trainOrd.at(g/n, g%n)
+	})
 }
 
 // Recipe is Source's.
@@ -82,42 +80,11 @@ func (e *examples) goOn(r *Recipe, of []*seen, from begun) {
 	e.order()
 }
 
-func (e *examples) Validation(i int, dst []View) error {
-	if i < 0 || i >= e.ValidationBatches() {
-		return asError(e.kind, errorf("there is no validation batch %d of %d", i, e.ValidationBatches()))
-	}
-	return e.fill(e.valid, &e.validOrd, true, nil, int64(i)*int64(e.batch), dst)
-}
-
 func (e *examples) HeldOut(number func(row int) int64, dst []View) error {
 	if e.Held() == 0 {
 		return asError(e.kind, errorf("nothing is held out"))
 	}
 	return e.each(dst, e.valid, func(row int) int64 { return e.validOrd.at(0, number(row)%int64(e.validOrd.n)) })
-}
-
-// At is Sequence's.
-func (e *examples) At(numbers []int64, dst []View) error {
-	if len(numbers) != e.batch {
-		return asError(e.kind, errorf("%d example numbers for a batch of %d", len(numbers), e.batch))
-	}
-	if n := e.train.count(); len(numbers) > 0 && (slices.Min(numbers) < 0 || slices.Max(numbers) >= n) {
-		return asError(e.kind, errorf("examples from %d to %d are requested, but there are %d", slices.Min(numbers), slices.Max(numbers), n))
-	}
-	return e.each(dst, e.train, func(row int) int64 { return numbers[row] })
-}
-
-// fill writes the examples numbered from first on among those that were not seen: number g
-// of all is element g mod n of the order of epoch g / n.
-func (e *examples) fill(from rows, order *permutation, shuffle bool, but *seen, first int64, dst []View) error {
-	n := int64(order.n)
-	return e.each(dst, from, func(row int) int64 {
-		g := but.at(first + int64(row))
-		if !shuffle {
-			return g % n
-		}
-		return order.at(g/n, g%n)
-	})
 }
 
 // each fills the rows of the views with the examples that number gives.

@@ -29,7 +29,7 @@ const maxMix = 64
 // so the example at a place is a function of the place alone, every example
 // of a source comes once in each of its epochs, and nothing is counted.
 //
-// Validation uses the held-out examples of each source, in the proportion of the weights of
+// HeldOut uses the held-out examples of each source, in the proportion of the weights of
 // those that hold anything out, as many as fit without repetition.
 //
 // Options: those of source k, from 1, with "k." before the key; k.kind and k.weight
@@ -69,7 +69,7 @@ func openMix(opts []Option, b Batch) (Source, error) {
 	if err := o.done(); err != nil {
 		return nil, err
 	}
-	m := &mix{batch: b.Size, seed: seed, boxes: sync.Pool{New: func() any { return new(rowView) }}}
+	m := &mix{batch: b.Size, seed: seed, boxes: sync.Pool{New: func() any { return newRowView() }}}
 	for k := 1; ; k++ {
 		kind, weight, own := sourceOptions(opts, k)
 		if kind == "" && len(own) == 0 {
@@ -188,20 +188,20 @@ func shares(weights []float64, total int64) (first []int64, err error) {
 func (m *mix) validation() []int64 {
 	sum, most := 0.0, math.Inf(1)
 	for _, s := range m.sources {
-		if s.ValidationBatches() > 0 {
+		if s.Held() > 0 {
 			sum += s.weight
 		}
 	}
 	for _, s := range m.sources {
-		if n := s.ValidationBatches(); n > 0 {
+		if n := s.Held(); n > 0 {
 			most = min(most, float64(n)*sum/s.weight)
 		}
 	}
 	first := make([]int64, len(m.sources)+1)
 	for k, s := range m.sources {
 		n := int64(0)
-		if held := s.ValidationBatches(); held > 0 {
-			n = min(int64(held), max(1, int64(math.Round(most*s.weight/sum))))
+		if held := s.Held(); held > 0 {
+			n = min(held, max(1, int64(math.Round(most*s.weight/sum))))
 		}
 		first[k+1] = first[k] + n
 	}
@@ -251,13 +251,6 @@ func (m *mix) Examples() int64 {
 	return sum
 }
 
-func (m *mix) ValidationBatches() int {
-	if m.held.n == 0 {
-		return 0
-	}
-	return int(max(1, int64(m.held.n)/int64(m.batch)))
-}
-
 // find returns the source of an example, and its number there.
 func find(first []int64, place int64) (source int, number int64) {
 	behind, _ := slices.BinarySearch(first, place+1)
@@ -269,11 +262,11 @@ func (m *mix) Fill(step int64, dst []View) error {
 	if err != nil {
 		return asError("mix", err)
 	}
-	return m.each(dst, func(row int, one []View) error {
+	return m.each(dst, func(row int, one *rowView) error {
 		g := first + int64(row)
 		block := g / mixBlock
 		k, number := find(m.first, m.order.at(block, g%mixBlock))
-		return m.sources[k].Fill(block*(m.first[k+1]-m.first[k])+number+1, one)
+		return m.sources[k].Fill(block*(m.first[k+1]-m.first[k])+number+1, one.views)
 	})
 }
 
@@ -297,38 +290,36 @@ func (m *mix) goOn(r *Recipe, of []*seen, from begun) {
 	}
 }
 
-func (m *mix) Validation(i int, dst []View) error {
-	if i < 0 || i >= m.ValidationBatches() {
-		return asError("mix", errorf("there is no validation batch %d of %d", i, m.ValidationBatches()))
-	}
-	n := int64(m.held.n)
-	return m.each(dst, func(row int, one []View) error {
-		k, number := find(m.firstV, m.held.at(0, (int64(i)*int64(m.batch)+int64(row))%n))
-		return m.sources[k].Validation(int(number), one)
-	})
-}
-
 func (m *mix) Held() int64 { return int64(m.held.n) }
 
 func (m *mix) HeldOut(number func(row int) int64, dst []View) error {
 	if m.Held() == 0 {
 		return asError("mix", errorf("nothing is held out"))
 	}
-	return m.each(dst, func(row int, one []View) error {
+	return m.each(dst, func(row int, one *rowView) error {
 		k, n := find(m.firstV, m.held.at(0, number(row)%m.Held()))
-		return m.sources[k].Validation(int(n), one)
+		one.number = n
+		return m.sources[k].HeldOut(one.same, one.views)
 	})
 }
 
-// rowView is a view of one example, with room for its bounds.
+// rowView is a view of one example, with room for its bounds, and the number of the example.
 type rowView struct {
 	views  []View
 	lo, hi [maxRank]int
+	number int64
+	same   func(row int) int64 // returns number
+}
+
+func newRowView() *rowView {
+	r := &rowView{}
+	r.same = func(int) int64 { return r.number }
+	return r
 }
 
 // each fills the rows of the views, one field after another, by one for single
 // examples.
-func (m *mix) each(dst []View, one func(row int, one []View) error) error {
+func (m *mix) each(dst []View, one func(row int, one *rowView) error) error {
 	if err := checkViews(m.fields, dst); err != nil {
 		return asError("mix", err)
 	}
@@ -358,7 +349,7 @@ func (m *mix) each(dst []View, one func(row int, one []View) error) error {
 			} else {
 				v.F32 = dst[i].F32[at : at+size]
 			}
-			if err := one(row, r.views); err != nil {
+			if err := one(row, r); err != nil {
 				return err
 			}
 		}

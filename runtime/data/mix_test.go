@@ -54,8 +54,8 @@ func TestMixShares(t *testing.T) {
 	}
 	views := whole(s)
 	low = 0
-	for i := range s.ValidationBatches() {
-		if err := s.Validation(i, views); err != nil {
+	for i := range heldBatches(s) {
+		if err := heldOut(s, i, views); err != nil {
 			t.Fatal(err)
 		}
 		for row := range 10 {
@@ -65,7 +65,7 @@ func TestMixShares(t *testing.T) {
 		}
 	}
 	// 24 windows of a.bin and 49 of b.txt are held out: those of the first are all there.
-	if n := s.ValidationBatches(); n != 3 || low < 20 || low > 24 {
+	if n := heldBatches(s); n != 3 || low < 20 || low > 24 {
 		t.Errorf("%d batches for validation, %d examples of the first source", n, low)
 	}
 }
@@ -91,9 +91,6 @@ func TestMixDescribes(t *testing.T) {
 	b.Seed = 4
 	if openT(t, "mix", b, twice...).Fingerprint() != s.Fingerprint() {
 		t.Error("weights in another unit, or a seed, change the fingerprint")
-	}
-	if _, err := Sequential("mix", mixOf(t, dir), b); err == nil {
-		t.Error("a mixture has an order of its own")
 	}
 }
 

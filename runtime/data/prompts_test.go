@@ -68,7 +68,7 @@ func TestPrompts(t *testing.T) {
 			if end != 0 {
 				opts = append(opts, Option{"separator", "126"})
 			}
-			s, err := Sequential("tokens", opts, Batch{Size: 2, Window: window, Vocab: 256})
+			s, err := sequential("tokens", opts, Batch{Size: 2, Window: window, Vocab: 256})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -90,22 +90,16 @@ func writeFiles(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-// all reads the windows of a sequence one by one.
-func all(t testing.TB, s Sequence, batch int) (tokens, targets []int32) {
+// all reads the windows of a source in order.
+func all(t testing.TB, s Source, batch int) (tokens, targets []int32) {
 	t.Helper()
-	numbers := make([]int64, batch)
-	for e := range s.Examples() {
-		for i := range numbers {
-			numbers[i] = e
-		}
-		v := whole(s)
-		if err := s.At(numbers, v); err != nil {
-			t.Fatal(err)
-		}
-		n := len(v[0].I32) / batch
-		tokens, targets = append(tokens, v[0].I32[:n]...), append(targets, v[1].I32[:n]...)
+	windows := int(s.Examples())
+	for step := range (windows + batch - 1) / batch {
+		v := fillT(t, s, int64(step+1))
+		tokens, targets = append(tokens, v[0].I32...), append(targets, v[1].I32...)
 	}
-	return tokens, targets
+	end := windows * s.Fields()[0].Shape[1]
+	return tokens[:end], targets[:end] // the last batch begins again
 }
 
 // TestShardFormats: every format gives the tokens that were written, window by
@@ -121,7 +115,7 @@ func TestShardFormats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := writeFiles(t, files)
-			s, err := Sequential("tokens", []Option{{"files", dir + "/*"}, {"valid", "0.3"}}, Batch{Size: 3, Window: 7, Vocab: 250})
+			s, err := sequential("tokens", []Option{{"files", dir + "/*"}, {"valid", "0.3"}}, Batch{Size: 3, Window: 7, Vocab: 250})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,12 +188,12 @@ func TestShardsHoldOut(t *testing.T) {
 				train[v] = true
 			}
 		}
-		if n := s.ValidationBatches(); n != 99 {
+		if n := heldBatches(s); n != 99 {
 			t.Errorf("%s: %d batches for validation", name, n)
 		}
-		for i := range s.ValidationBatches() {
+		for i := range heldBatches(s) {
 			v := whole(s)
-			if err := s.Validation(i, v); err != nil {
+			if err := heldOut(s, i, v); err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range v[0].I32 {
@@ -225,14 +219,11 @@ func TestShardsDocuments(t *testing.T) {
 	} {
 		dir := writeFiles(t, c.files)
 		opts := append([]Option{{"files", dir + "/*"}, {"documents", "true"}}, c.opts...)
-		s, err := Sequential("tokens", opts, Batch{Size: 2, Window: 6})
+		s, err := sequential("tokens", opts, Batch{Size: 2, Window: 6})
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := whole(s)
-		if err := s.At([]int64{0, 1}, v); err != nil {
-			t.Fatal(err)
-		}
+		v := fillT(t, s, 1)
 		want := [][]int32{
 			{5, 6, 9, 7, 9, 1, 2, 3, 4, 9, 8, 8},
 			{6, 9, -1, 9, -1, 2, 3, 4, 9, -1, 8, 8},
@@ -279,7 +270,7 @@ func TestRecords(t *testing.T) {
 		{"b.bin.gz", list, nil},
 		{"c.jsonl", want, []Option{{"tokenizer", "bytes"}}},
 	} {
-		s, err := Sequential("tokens", append(c.opts, Option{"files", filepath.Join(dir, c.name)}), Batch{Size: 1, Window: 7, Vocab: 256})
+		s, err := sequential("tokens", append(c.opts, Option{"files", filepath.Join(dir, c.name)}), Batch{Size: 1, Window: 7, Vocab: 256})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +298,7 @@ func TestTokenizerFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	opts := []Option{{"files", dir}, {"tokenizer", name}, {"tokenizer_sha256", k.Hash()}}
-	s, err := Sequential("text", opts, Batch{Size: 1, Window: 4, Vocab: k.Vocab()})
+	s, err := sequential("text", opts, Batch{Size: 1, Window: 4, Vocab: k.Vocab()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,17 +336,14 @@ func TestShardErrors(t *testing.T) {
 		"all 1 files are empty":              {"a.bin": nil},
 	} {
 		dir := writeFiles(t, files)
-		s, err := Sequential("tokens", []Option{{"files", dir + "/*"}}, Batch{Size: 1, Window: 4, Vocab: 200})
+		s, err := sequential("tokens", []Option{{"files", dir + "/*"}}, Batch{Size: 1, Window: 4, Vocab: 200})
 		if err == nil {
-			err = s.At([]int64{s.Examples() - 1}, whole(s))
+			err = s.Fill(s.Examples(), whole(s))
 		}
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-	if _, err := Sequential("synthetic", nil, Batch{Size: 1, Window: 4, Vocab: 200}); err == nil {
-		t.Error("numbers without an end have an order")
 	}
 }
 

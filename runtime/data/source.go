@@ -82,12 +82,8 @@ type Source interface {
 	// each field. It allocates nothing unless it fails.
 	Fill(step int64, dst []View) error
 
-	// Validation fills the i-th validation batch, 0 <= i < ValidationBatches.
-	Validation(i int, dst []View) error
-	ValidationBatches() int
-
 	// HeldOut fills each row of a batch with the held-out example of the number that row
-	// has, 0 <= number < Held. Validation batches are these in order.
+	// has, 0 <= number < Held.
 	HeldOut(number func(row int) int64, dst []View) error
 	Held() int64
 

@@ -33,7 +33,7 @@ func TestPartsReassembleTheBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for step, fill := range map[int64]func([]View) error{
 				7: func(v []View) error { return s.Fill(7, v) },
-				0: func(v []View) error { return s.Validation(0, v) },
+				0: func(v []View) error { return heldOut(s, 0, v) },
 			} {
 				want := whole(s)
 				if err := fill(want); err != nil {
@@ -99,9 +99,10 @@ func TestFillAllocatesNothing(t *testing.T) {
 	for name, s := range sources(t) {
 		views := whole(s)
 		step := int64(0)
+		number := func(row int) int64 { return int64(row) }
 		n := testing.AllocsPerRun(50, func() {
 			step++
-			if s.Fill(step, views) != nil || s.Validation(0, views) != nil {
+			if s.Fill(step, views) != nil || s.HeldOut(number, views) != nil {
 				t.Fatal("fill failed")
 			}
 		})
@@ -136,9 +137,6 @@ func TestFillRejects(t *testing.T) {
 		if s.Fill(0, ok) == nil || s.Fill(math.MaxInt64, ok) == nil {
 			t.Errorf("%s: a step that is none is accepted", name)
 		}
-		if s.Validation(-1, ok) == nil || s.Validation(s.ValidationBatches(), ok) == nil {
-			t.Errorf("%s: a validation batch that is none is accepted", name)
-		}
 	}
 }
 
@@ -164,7 +162,7 @@ func TestSyntheticTokens(t *testing.T) {
 		t.Error("the seed changes nothing")
 	}
 	valid := whole(s)
-	if err := s.Validation(2, valid); err != nil || slices.Equal(valid[0].I32, vs[0].I32) {
+	if err := heldOut(s, 2, valid); err != nil || slices.Equal(valid[0].I32, vs[0].I32) {
 		t.Errorf("validation is training data (%v)", err)
 	}
 }
@@ -286,4 +284,25 @@ func FuzzExpand(f *testing.F) {
 			t.Errorf("%q became %q", pattern, got)
 		}
 	})
+}
+
+// heldOut fills a batch with the i-th of the batches that the held-out examples make, in which they repeat where they
+// are fewer than a batch.
+func heldOut(s Source, i int, dst []View) error {
+	batch := int64(s.Fields()[0].Shape[0])
+	return s.HeldOut(func(row int) int64 { return (int64(i)*batch + int64(row)) % s.Held() }, dst)
+}
+
+// heldBatches is the number of these batches.
+func heldBatches(s Source) int {
+	if s.Held() == 0 {
+		return 0
+	}
+	return int(max(1, s.Held()/int64(s.Fields()[0].Shape[0])))
+}
+
+// sequential opens a source that has all examples in the order of the files.
+func sequential(kind string, opts []Option, b Batch) (Source, error) {
+	opts = slices.DeleteFunc(slices.Clone(opts), func(o Option) bool { return o.Key == "valid" })
+	return Open(kind, append(opts, Option{"valid", "0"}, Option{"shuffle", "false"}), b)
 }

@@ -38,7 +38,7 @@ const maxHeldStream = 4 << 30
 //
 // Fields: the requested ones.
 type programs struct {
-	examples // Validation, and the held-out examples
+	examples // the held-out examples
 	wanted   wantedRows
 	from     string
 	limit    time.Duration
@@ -333,11 +333,6 @@ func (s *programs) connected(first int64) (*streaming, error) {
 		return s.connect(first)
 	}
 	return conn, nil
-}
-
-// At is Sequence's, which a stream is not.
-func (s *programs) At([]int64, []View) error {
-	return asError(s.kind, errorf("examples of a stream can only be read in order"))
 }
 
 func (s *programs) drop() {

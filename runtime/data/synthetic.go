@@ -248,12 +248,11 @@ func eachElement(f *Field, b *box, do func(k, row, at int)) {
 	}
 }
 
-func (s *synthetic) Fields() []Field        { return s.fields }
-func (s *synthetic) Tokens() int64          { return 0 }
-func (s *synthetic) Examples() int64        { return 0 }
-func (s *synthetic) ValidationBatches() int { return s.valid }
-func (s *synthetic) Describe() string       { return s.about }
-func (s *synthetic) Fingerprint() string    { return s.print }
+func (s *synthetic) Fields() []Field     { return s.fields }
+func (s *synthetic) Tokens() int64       { return 0 }
+func (s *synthetic) Examples() int64     { return 0 }
+func (s *synthetic) Describe() string    { return s.about }
+func (s *synthetic) Fingerprint() string { return s.print }
 
 // ofRows are the fields without the batch, which is no fact of an example.
 func ofRows(fields []Field) string {
@@ -281,7 +280,7 @@ func (s *synthetic) Fill(step int64, dst []View) error {
 	if err != nil {
 		return asError("synthetic", err)
 	}
-	return s.fillFrom(streamTrain, s.seen, first, dst)
+	return s.each(streamTrain, dst, func(row int) int64 { return s.seen.at(first + int64(row)) })
 }
 
 // Recipe is Source's.
@@ -293,46 +292,14 @@ func (s *synthetic) recipe() *Recipe {
 
 func (s *synthetic) goOn(_ *Recipe, of []*seen, from begun) { s.seen, s.begun = of[0], from }
 
-func (s *synthetic) Validation(i int, dst []View) error {
-	if i < 0 || i >= s.valid {
-		return asError("synthetic", errorf("there is no validation batch %d of %d", i, s.valid))
-	}
-	return s.fillFrom(streamValid, nil, int64(i)*int64(s.batch), dst)
-}
-
 func (s *synthetic) Held() int64 { return int64(s.valid) * int64(s.batch) }
 
-// HeldOut fills one row after the other, since numbers need not follow one another.
 func (s *synthetic) HeldOut(number func(row int) int64, dst []View) error {
-	if err := checkViews(s.fields, dst); err != nil {
-		return asError("synthetic", err)
-	}
-	random := streams{newStream(s.seed, streamValid), newStream(s.seed, streamValid+streamNoise)}
-	for i := range dst {
-		if dst[i].skipped() {
-			continue
-		}
-		whole, err := s.fields[i].box(&dst[i])
-		if err != nil {
-			return asError("synthetic", err)
-		}
-		size := whole.rowSize()
-		for row := whole.lo[0]; row < whole.hi[0]; row++ {
-			b, v, at := whole, dst[i], (row-whole.lo[0])*size
-			b.lo[0], b.hi[0] = row, row+1
-			if v.I32 != nil {
-				v.I32 = v.I32[at : at+size]
-			} else {
-				v.F32 = v.F32[at : at+size]
-			}
-			s.fill[i](random, number(row)-int64(row), &s.fields[i], b, v)
-		}
-	}
-	return nil
+	return s.each(streamValid, dst, number)
 }
 
-// fillFrom writes the examples numbered from first on among those that were not seen.
-func (s *synthetic) fillFrom(id streamID, but *seen, first int64, dst []View) error {
+// each fills the rows of the views with the examples that number gives.
+func (s *synthetic) each(id streamID, dst []View, number func(row int) int64) error {
 	if err := checkViews(s.fields, dst); err != nil {
 		return asError("synthetic", err)
 	}
@@ -345,19 +312,19 @@ func (s *synthetic) fillFrom(id streamID, but *seen, first int64, dst []View) er
 		if err != nil {
 			return asError("synthetic", err)
 		}
-		s.fillRows(i, random, but, first, b, dst[i])
+		s.fillRows(i, random, number, b, dst[i])
 	}
 	return nil
 }
 
-// fillRows writes rows that follow one another at once.
-func (s *synthetic) fillRows(i int, random streams, but *seen, first int64, b box, v View) {
+// fillRows writes rows whose numbers are consecutive at once.
+func (s *synthetic) fillRows(i int, random streams, number func(row int) int64, b box, v View) {
 	size, end := b.rowSize(), b.hi[0]
 	for b.lo[0] < end {
 		row := b.lo[0]
-		at := but.at(first + int64(row))
+		at := number(row)
 		b.hi[0] = row + 1
-		for b.hi[0] < end && but.at(first+int64(b.hi[0]))-at == int64(b.hi[0]-row) {
+		for b.hi[0] < end && number(b.hi[0])-at == int64(b.hi[0]-row) {
 			b.hi[0]++
 		}
 		part, n := v, (b.hi[0]-row)*size

@@ -178,9 +178,9 @@ func TestTextSplitIsDisjoint(t *testing.T) {
 			const window = 16
 			s := openT(t, "text", Batch{Size: 1, Window: window}, Option{"files", dir + "/**"}, Option{"valid", "0.1"})
 			valid := ""
-			for i := range s.ValidationBatches() {
+			for i := range heldBatches(s) {
 				vs := whole(s)
-				if err := s.Validation(i, vs); err != nil {
+				if err := heldOut(s, i, vs); err != nil {
 					t.Fatal(err)
 				}
 				valid += text8(vs[0].I32) + "\n"

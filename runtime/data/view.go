@@ -96,7 +96,7 @@ func (f *Field) flat(idx *[maxRank]int) int {
 	return p
 }
 
-// checkViews is the common start of Fill and Validation.
+// checkViews is the common start of Fill and HeldOut.
 func checkViews(fields []Field, dst []View) error {
 	if len(dst) != len(fields) {
 		return errorf("%d views for %d fields", len(dst), len(fields))

@@ -231,8 +231,6 @@ var errElsewhere = errors.New("another process reads the data")
 
 func (e *elsewhere) Fields() []data.Field                       { return e.List }
 func (e *elsewhere) Fill(int64, []data.View) error              { return errElsewhere }
-func (e *elsewhere) Validation(int, []data.View) error          { return errElsewhere }
-func (e *elsewhere) ValidationBatches() int                     { return 0 }
 func (e *elsewhere) HeldOut(func(int) int64, []data.View) error { return errElsewhere }
 func (e *elsewhere) Held() int64                                { return e.HeldN }
 func (e *elsewhere) Tokens() int64                              { return 0 }

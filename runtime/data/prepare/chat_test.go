@@ -76,8 +76,8 @@ func TestChat(t *testing.T) {
 		}
 	}
 	b := data.Batch{Size: 4, Window: 50, Vocab: 480}
-	files := func(pattern string, more ...data.Option) data.Sequence {
-		s, err := data.Sequential("chat", append(more, data.Option{Key: "files", Value: pattern}), b)
+	files := func(pattern string, more ...data.Option) data.Source {
+		s, err := data.Open("chat", append(more, data.Option{Key: "files", Value: pattern}, data.Option{Key: "valid", Value: "0"}, data.Option{Key: "shuffle", Value: "false"}), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestChat(t *testing.T) {
 	direct, prepared := files(o.Patterns[0], data.Option{Key: "tokenizer", Value: chatTok}), files(o.Dir+"/*")
 	for step := int64(1); step <= direct.Examples()/4; step++ {
 		var got [2][]data.View
-		for i, s := range []data.Sequence{direct, prepared} {
+		for i, s := range []data.Source{direct, prepared} {
 			got[i] = []data.View{{I32: make([]int32, 200)}, {I32: make([]int32, 200)}}
 			if err := s.Fill(step, got[i]); err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestChat(t *testing.T) {
 	if err := os.WriteFile(shards[1], raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := data.Sequential("chat", []data.Option{{Key: "files", Value: o.Dir + "/*"}}, b); err == nil || !strings.Contains(err.Error(), "SHA-256") {
+	if _, err := data.Open("chat", []data.Option{{Key: "files", Value: o.Dir + "/*"}}, b); err == nil || !strings.Contains(err.Error(), "SHA-256") {
 		t.Errorf("a shard with another byte: %v", err)
 	}
 }
