@@ -205,13 +205,7 @@ func (a *arrayFile) fits(f Field, batch int, scale float64) error {
 
 // readAt reads bytes from a place behind the start of the array.
 func (a *arrayFile) readAt(raw []byte, at int64) error {
-	if got, err := a.file.ReadAt(raw, a.offset+at); got < len(raw) {
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the file was truncated since it was opened")
-		}
-		return &Error{Path: a.name, Msg: "cannot read", Err: cause(err)}
-	}
-	return nil
+	return readFull(a.file, a.name, raw, a.offset+at)
 }
 
 // elements writes n elements from the one of number first on to the place at of
@@ -231,13 +225,7 @@ func (a *arrayFile) elements(first int64, at, n int, i32 []int32, f32 []float32)
 				f32[at+done+i] = float32(v * a.scale)
 				continue
 			}
-			if v < math.MinInt32 || v > math.MaxInt32 {
-				e := errorf("element %d is %.0f, which does not fit i32", first+int64(done+i), v)
-				e.Path = a.name
-				return e
-			}
-			if a.within.below > 0 && (v >= float64(a.within.below) || v < float64(a.within.least)) {
-				e := a.within.wrong(v, first+int64(done+i))
+			if e := a.within.check(v, first+int64(done+i)); e != nil {
 				e.Path = a.name
 				return e
 			}

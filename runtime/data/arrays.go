@@ -3,7 +3,6 @@ package data
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -109,10 +108,7 @@ func (s *arrays) split(share float64, given bool) error {
 	if given && share > 0 && held == 0 {
 		return errorf("valid = %g holds out none of %d rows", share, n)
 	}
-	order := newPermutation(n, newStream(validSeed, streamSplit))
-	s.train = &arrayRows{s.list, s.fields, order, s.shuffle, 0, n - held}
-	s.valid = &arrayRows{s.list, s.fields, order, s.shuffle, n - held, held}
-	s.order()
+	s.holdOut(&arrayRows{s.list, s.fields}, held)
 	s.about = fmt.Sprintf("arrays: %s of %s, %d for validation", units.Count(n, "row"), fieldList(s.fields), held)
 	s.facts = []Fact{{"shuffle", fmt.Sprint(s.shuffle)}, {"share held out", fmt.Sprint(share)}, {"rows", fmt.Sprint(n)}}
 	h := sha256.New()
@@ -120,7 +116,7 @@ func (s *arrays) split(share float64, given bool) error {
 	for i, a := range s.list {
 		fmt.Fprintf(h, "%s %s %v %g\n", s.fields[i].Name, a.kind.name, a.shape, a.scale)
 		s.facts = append(s.facts, Fact{"field " + s.fields[i].Name, fmt.Sprintf("%s%v × %g", a.kind.name, a.shape[1:], a.scale)})
-		if err := a.sample(h); err != nil {
+		if err := hashSamples(h, a.shape[0]*int64(a.row)*int64(a.kind.bytes), a.readAt); err != nil {
 			return err
 		}
 	}
@@ -128,37 +124,15 @@ func (s *arrays) split(share float64, given bool) error {
 	return nil
 }
 
-// sample writes samples of the bytes, as the fingerprint of files of tokens has them.
-func (a *arrayFile) sample(h io.Writer) error {
-	size := a.shape[0] * int64(a.row) * int64(a.kind.bytes)
-	buf := make([]byte, min(size, sampleBytes))
-	for k := range int64(sampleCount) {
-		if err := a.readAt(buf, max(0, size-sampleBytes)/(sampleCount-1)*k); err != nil {
-			return err
-		}
-		if _, err := h.Write(buf); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// arrayRows are some of the rows.
+// arrayRows are all rows.
 type arrayRows struct {
 	list   []*arrayFile
 	fields []Field
-	order  permutation
-	mixed  bool
-	from   int64
-	n      int64
 }
 
-func (r *arrayRows) count() int64 { return r.n }
+func (r *arrayRows) count() int64 { return r.list[0].shape[0] }
 
 func (r *arrayRows) read(field int, n int64, b box, i32 []int32, f32 []float32) error {
-	if n += r.from; r.mixed {
-		n = r.order.at(0, n)
-	}
 	if b.rowEmpty() {
 		return nil
 	}

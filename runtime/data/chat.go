@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -51,48 +50,32 @@ func init() {
 type conversations struct{ examples }
 
 type chatOptions struct {
-	files, exclude      []string
-	tokenizer, hash     string
-	template, date      string
-	columns             chat.Columns
-	window, pad, vocab  int
-	pack, docs, shuffle bool
-	left                bool // truncation
-	pairs               bool
-	valid               float64
-	validGiven          bool
-	seed                uint64
+	tokenOptions
+	template, date string
+	columns        chat.Columns
+	pad            int
+	pack, docs     bool
+	left           bool // truncation
+	pairs          bool
 }
 
 func readChatOptions(opts []Option, b Batch, pairs bool) (c chatOptions, err error) {
 	o := &options{list: opts}
 	c = chatOptions{
-		pairs:      pairs,
-		files:      append(o.all(""), o.all("files")...),
-		exclude:    o.all("exclude"),
-		tokenizer:  o.str("tokenizer", ""),
-		hash:       o.str("tokenizer_sha256", ""),
-		template:   o.str("template", ""),
-		date:       o.str("date", ""),
-		columns:    chat.Columns{Messages: o.str("messages", "")},
-		window:     o.integer("window", b.Window, 1, math.MaxInt32),
-		pad:        o.integer("pad", 0, 0, tokenBits),
-		pack:       o.oneOf("pack", "false", "true") == "true",
-		left:       o.oneOf("truncation", "right", "left") == "left",
-		docs:       o.oneOf("documents", "false", "true") == "true",
-		shuffle:    o.oneOf("shuffle", "true", "false") == "true",
-		valid:      o.float("valid", 0.05, 0, 0.9),
-		validGiven: o.has("valid"),
-		seed:       o.seed(b.Seed),
-		vocab:      o.vocab(b),
+		tokenOptions: o.tokens(b, ""),
+		pairs:        pairs,
+		template:     o.str("template", ""),
+		date:         o.str("date", ""),
+		columns:      chat.Columns{Messages: o.str("messages", "")},
+		pad:          o.integer("pad", 0, 0, tokenBits),
+		pack:         o.oneOf("pack", "false", "true") == "true",
+		left:         o.oneOf("truncation", "right", "left") == "left",
+		docs:         o.oneOf("documents", "false", "true") == "true",
 	}
 	if err := o.done(); err != nil {
 		return c, err
 	}
-	switch {
-	case len(c.files) == 0:
-		return c, errorf("no files are given")
-	case c.vocab > 0 && c.pad >= c.vocab:
+	if c.vocab > 0 && c.pad >= c.vocab {
 		return c, errorf("pad = %d, but the vocabulary has %d", c.pad, c.vocab)
 	}
 	for _, f := range b.Fields { // pairs have no field tokens
@@ -303,10 +286,7 @@ func (s *conversations) split(r *chatRows, files []textFile, id string, o chatOp
 	if n-held < 1 || o.validGiven && o.valid > 0 && held == 0 {
 		return errorf("valid = %g holds out %d of %d windows", o.valid, held, n)
 	}
-	order := newPermutation(n, newStream(validSeed, streamSplit))
-	s.train = &someRows{r, order, o.shuffle, 0, n - held}
-	s.valid = &someRows{r, order, o.shuffle, n - held, held}
-	s.order()
+	s.holdOut(r, held)
 	s.epoch = (n - held) * int64(o.window)
 	var err error
 	if s.about, err = r.describe(s.kind, len(files)); err != nil {
@@ -325,16 +305,10 @@ func (s *conversations) split(r *chatRows, files []textFile, id string, o chatOp
 		s.facts = append(s.facts, Fact{"truncation", "left"})
 		fmt.Fprintln(h, "truncation=left")
 	}
-	buf := make([]byte, sampleBytes)
 	for i, st := range r.stores {
 		fmt.Fprintf(h, "%q %d\n", files[i].rel, st.n)
-		for k := range int64(sampleCount) {
-			at := max(0, 4*st.n-sampleBytes) / (sampleCount - 1) * k
-			n, err := st.file.ReadAt(buf[:min(sampleBytes, 4*st.n)], st.offset+at)
-			if err != nil && err != io.EOF {
-				return &Error{Path: st.name, Msg: "cannot read", Err: cause(err)}
-			}
-			h.Write(buf[:n])
+		if err := hashSamples(h, 4*st.n, st.readAt); err != nil {
+			return err
 		}
 	}
 	s.print = fmt.Sprintf("sha256:%x", h.Sum(nil))

@@ -148,20 +148,3 @@ func (r *chatRows) fill(p part, x record, number, from int, out []int32) error {
 	}
 	return nil
 }
-
-// someRows are some of the rows, in a fixed random order or in that of the files.
-type someRows struct {
-	of      rows
-	order   permutation
-	mixed   bool
-	from, n int64
-}
-
-func (r *someRows) count() int64 { return r.n }
-
-func (r *someRows) read(field int, n int64, b box, i32 []int32, f32 []float32) error {
-	if n += r.from; r.mixed {
-		n = r.order.at(0, n)
-	}
-	return r.of.read(field, n, b, i32, f32)
-}

@@ -68,7 +68,7 @@ func TemplateOf(kind string, opts []Option, file string, b Batch, o chat.Options
 	if name == "" {
 		return nil, asError(kind, errorf("the data has no tokenizer, and so no chat template next to one"))
 	}
-	c := chatOptions{tokenizer: name, hash: hash}
+	c := chatOptions{tokenOptions: tokenOptions{tokenizer: name, hash: hash}}
 	for _, x := range opts {
 		switch {
 		case kind != "chat" && kind != "preferences":

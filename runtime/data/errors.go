@@ -43,6 +43,12 @@ func errorf(format string, args ...any) *Error {
 	return &Error{Msg: fmt.Sprintf(format, args...)}
 }
 
+// in adds the file, and what to do.
+func (e *Error) in(path, hint string) *Error {
+	e.Path, e.Hint = path, hint
+	return e
+}
+
 // short is that the files have not one window.
 func short(format string, args ...any) *Error {
 	e := errorf(format, args...)

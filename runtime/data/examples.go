@@ -37,6 +37,16 @@ func (e *examples) order() {
 	e.validOrd = newPermutation(e.Held(), newStream(validSeed, streamValid))
 }
 
+// holdOut divides rows into those for training and some that are held out: in a fixed random order, because rows are
+// often sorted, or the last ones where the examples are not shuffled.
+func (e *examples) holdOut(all rows, held int64) {
+	n := all.count()
+	order := newPermutation(n, newStream(validSeed, streamSplit))
+	e.train = &someRows{all, order, e.shuffle, 0, n - held}
+	e.valid = &someRows{all, order, e.shuffle, n - held, held}
+	e.order()
+}
+
 // Held counts the examples that are held out.
 func (e *examples) Held() int64 {
 	if e.valid == nil {
@@ -115,4 +125,21 @@ func (e *examples) each(dst []View, from rows, number func(row int) int64) error
 		}
 	}
 	return nil
+}
+
+// someRows are some of the rows, in a fixed random order or in that of the files.
+type someRows struct {
+	of      rows
+	order   permutation
+	mixed   bool
+	from, n int64
+}
+
+func (r *someRows) count() int64 { return r.n }
+
+func (r *someRows) read(field int, n int64, b box, i32 []int32, f32 []float32) error {
+	if n += r.from; r.mixed {
+		n = r.order.at(0, n)
+	}
+	return r.of.read(field, n, b, i32, f32)
 }

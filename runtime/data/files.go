@@ -30,6 +30,15 @@ type textFile struct {
 	hash [sha256.Size]byte // of text
 }
 
+func newTextFile(glob, path, rel string, size int64) textFile {
+	name := path
+	if hasVariable(glob) {
+		name = glob + ": " + rel
+	}
+	sum := sha256.Sum256([]byte(rel))
+	return textFile{path: path, name: name, rel: rel, rank: binary.LittleEndian.Uint64(sum[:]), size: size}
+}
+
 // File is a file that a pattern matched.
 type File struct {
 	Path string // to open it
@@ -124,10 +133,8 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 	}
 	var files []textFile
 	walk := func(rel string, d fs.DirEntry) error {
-		for _, x := range excludes {
-			if doublestar.MatchUnvalidated(x, rel) {
-				return nil
-			}
+		if excluded(excludes, rel) {
+			return nil
 		}
 		path := filepath.Join(base, filepath.FromSlash(rel))
 		st, err := os.Stat(path) // through a link, unlike d
@@ -138,13 +145,7 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 			return err
 		}
 		if st.Mode().IsRegular() { // opening a FIFO would wait for ever
-			sum := sha256.Sum256([]byte(rel))
-			name := path
-			if hasVariable(glob) {
-				name = glob + ": " + rel
-			}
-			files = append(files, textFile{path: path, name: name, rel: rel,
-				rank: binary.LittleEndian.Uint64(sum[:]), size: st.Size()})
+			files = append(files, newTextFile(glob, path, rel, st.Size()))
 		}
 		return nil
 	}
@@ -157,6 +158,10 @@ func matchFiles(glob string, excludes []string, vars []Option) ([]textFile, erro
 	return files, nil
 }
 
+func excluded(patterns []string, rel string) bool {
+	return slices.ContainsFunc(patterns, func(x string) bool { return doublestar.MatchUnvalidated(x, rel) })
+}
+
 // matchObjects does the same for a pattern of objects in a store.
 func matchObjects(glob, expanded string, excludes []string) (files []textFile, err error) {
 	found, err := storage.List(expanded)
@@ -164,15 +169,9 @@ func matchObjects(glob, expanded string, excludes []string) (files []textFile, e
 		return nil, &Error{Path: glob, Msg: "cannot list the objects", Err: err}
 	}
 	for _, o := range found {
-		if slices.ContainsFunc(excludes, func(x string) bool { return doublestar.MatchUnvalidated(x, o.Rel) }) {
-			continue
+		if !excluded(excludes, o.Rel) {
+			files = append(files, newTextFile(glob, o.Place, o.Rel, o.Size))
 		}
-		sum := sha256.Sum256([]byte(o.Rel))
-		name := o.Place
-		if hasVariable(glob) {
-			name = glob + ": " + o.Rel
-		}
-		files = append(files, textFile{path: o.Place, name: name, rel: o.Rel, rank: binary.LittleEndian.Uint64(sum[:]), size: o.Size})
 	}
 	return files, nil
 }

@@ -139,9 +139,7 @@ func (s *store) raw(f textFile, size int64, dtype string) error {
 		s.number = marked
 	}
 	if size%int64(s.number.bytes) != 0 {
-		e := errorf("the file has %s, which is not a whole number of tokens of %s", units.Bytes(size), dtype)
-		e.Path, e.Hint = s.name, "give dtype, or leave the file out"
-		return e
+		return errorf("the file has %s, which is not a whole number of tokens of %s", units.Bytes(size), dtype).in(s.name, "give dtype, or leave the file out")
 	}
 	s.n = size / int64(s.number.bytes)
 	if s.guessed {
@@ -212,15 +210,11 @@ func (s *store) llmc(head []byte, size int64) error {
 		want = 7
 	}
 	if version := binary.LittleEndian.Uint32(head[4:]); version != want || len(head) < llmcHeader {
-		e := errorf("it looks like an llm.c file of version %d, but only version %d with a header of %d bytes is supported", version, want, llmcHeader)
-		e.Path, e.Hint = s.name, "write it with llm.c's dev/data, or without a header"
-		return e
+		return errorf("it looks like an llm.c file of version %d, but only version %d with a header of %d bytes is supported", version, want, llmcHeader).in(s.name, "write it with llm.c's dev/data, or without a header")
 	}
 	s.offset, s.n = llmcHeader, int64(binary.LittleEndian.Uint32(head[8:]))
 	if bytes := s.offset + s.n*int64(s.number.bytes); bytes != size {
-		e := errorf("the header says %s, which are %s, but the file has %s", units.Count(s.n, "token"), units.Bytes(bytes), units.Bytes(size))
-		e.Path = s.name
-		return e
+		return errorf("the header says %s, which are %s, but the file has %s", units.Count(s.n, "token"), units.Bytes(bytes), units.Bytes(size)).in(s.name, "")
 	}
 	return nil
 }
@@ -233,9 +227,7 @@ func (s *store) npy(head []byte, size int64) error {
 	}
 	var ok bool
 	if s.number, ok = findNumber(a.dtype); !ok || len(a.shape) != 1 {
-		e := errorf("the array has the type %s and the shape %v, but tokens are integers along one axis", a.dtype, a.shape)
-		e.Path = s.name
-		return e
+		return errorf("the array has the type %s and the shape %v, but tokens are integers along one axis", a.dtype, a.shape).in(s.name, "")
 	}
 	s.offset, s.n = a.offset, a.shape[0]
 	if a.foreign() {

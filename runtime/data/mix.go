@@ -111,9 +111,7 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 		return errorf("source %d is itself a mixture; use one mixture of all sources", number)
 	}
 	if OneReader(kind) {
-		e := errorf("source %d is a stream, which can only be read in order", number)
-		e.Hint = "let its program mix"
-		return e
+		return errorf("source %d is a stream, which can only be read in order", number).in("", "let its program mix")
 	}
 	// Two sources of the same files must not come in the same order.
 	b.Seed = seed + uint64(number-1)*seedStep
@@ -134,9 +132,7 @@ func (m *mix) add(number int, kind, weight string, own []Option, b Batch, seed u
 	tokens := tokenizerHash(kind, own, b)
 	for i, other := range m.sources {
 		if tokens != "" && other.tokens != "" && tokens != other.tokens {
-			e := errorf("the tokens of source %d come from another tokenizer (%.12s) than those of source %d (%.12s)", number, tokens, i+1, other.tokens)
-			e.Hint = "prepare both with one tokenizer"
-			return e
+			return errorf("the tokens of source %d come from another tokenizer (%.12s) than those of source %d (%.12s)", number, tokens, i+1, other.tokens).in("", "prepare both with one tokenizer")
 		}
 	}
 	m.sources = append(m.sources, mixed{Source: s, kind: kind, weight: w, tokens: tokens, fixed: givesSeed(own)})
@@ -226,23 +222,15 @@ func (m *mix) Describe() string    { return m.about }
 func (m *mix) Fingerprint() string { return m.print }
 
 // Tokens is the sum over the sources: as many as in an epoch of each.
-func (m *mix) Tokens() int64 {
-	sum := int64(0)
-	for _, s := range m.sources {
-		n := s.Tokens()
-		if n == 0 {
-			return 0
-		}
-		sum += n
-	}
-	return sum
-}
+func (m *mix) Tokens() int64 { return m.sum(Source.Tokens) }
 
 // Examples is the sum over the sources, as Tokens is.
-func (m *mix) Examples() int64 {
-	sum := int64(0)
+func (m *mix) Examples() int64 { return m.sum(Source.Examples) }
+
+// sum adds a number of each source, and is 0 where a source has no end.
+func (m *mix) sum(of func(Source) int64) (sum int64) {
 	for _, s := range m.sources {
-		n := s.Examples()
+		n := of(s.Source)
 		if n == 0 {
 			return 0
 		}

@@ -116,6 +116,37 @@ func (o *options) done() error {
 	return nil
 }
 
+// tokenOptions are the options that all sources of windows of tokens have.
+type tokenOptions struct {
+	files, exclude  []string
+	tokenizer, hash string // the hash is that of the tokenizer's file when the plan was compiled
+	window, vocab   int
+	valid           float64
+	validGiven      bool
+	shuffle         bool
+	seed            uint64
+}
+
+// tokens reads the options that all sources of windows of tokens have. The window may be 0.
+func (o *options) tokens(b Batch, tokenizer string) tokenOptions {
+	t := tokenOptions{
+		files:      append(o.all(""), o.all("files")...),
+		exclude:    o.all("exclude"),
+		tokenizer:  o.str("tokenizer", tokenizer),
+		hash:       o.str("tokenizer_sha256", ""),
+		window:     o.integer("window", b.Window, 1, math.MaxInt32),
+		valid:      o.float("valid", 0.05, 0, 0.9),
+		validGiven: o.has("valid"),
+		shuffle:    o.oneOf("shuffle", "true", "false") == "true",
+		seed:       o.seed(b.Seed),
+		vocab:      o.vocab(b),
+	}
+	if len(t.files) == 0 {
+		o.fail("no files are given")
+	}
+	return t
+}
+
 // sizeUnits are tried in order, so the longer names come first.
 var sizeUnits = []struct {
 	suffix string

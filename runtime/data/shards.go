@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"io"
+	"hash"
 	"math"
 	"slices"
 
@@ -47,19 +47,12 @@ type shards struct {
 }
 
 type shardOptions struct {
-	files, exclude []string
+	tokenOptions
 	dtype          string
 	column, prompt string
-	tokenizer      string
-	hash           string // of the tokenizer's file when the plan was compiled
-	window         int
 	predict        string
-	valid          float64
-	validGiven     bool
-	shuffle, docs  bool
+	docs           bool
 	separator      int
-	vocab          int
-	seed           uint64
 }
 
 func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
@@ -69,30 +62,18 @@ func readShardOptions(opts []Option, b Batch) (s shardOptions, err error) {
 		words = append(words, n.name)
 	}
 	s = shardOptions{
-		files:      append(o.all(""), o.all("files")...),
-		exclude:    o.all("exclude"),
-		dtype:      o.oneOf("dtype", words...),
-		column:     o.str("column", "text"),
-		prompt:     o.str("prompt", ""),
-		tokenizer:  o.str("tokenizer", ""),
-		hash:       o.str("tokenizer_sha256", ""),
-		window:     o.integer("window", b.Window, 1, math.MaxInt32),
-		predict:    o.oneOf("predict", "next", "last"),
-		valid:      o.float("valid", 0.05, 0, 0.9),
-		validGiven: o.has("valid"),
-		shuffle:    o.oneOf("shuffle", "true", "false") == "true",
-		docs:       o.oneOf("documents", "false", "true") == "true",
-		separator:  o.integer("separator", -1, -1, math.MaxInt32),
-		seed:       o.seed(b.Seed),
-		vocab:      o.vocab(b),
+		tokenOptions: o.tokens(b, ""),
+		dtype:        o.oneOf("dtype", words...),
+		column:       o.str("column", "text"),
+		prompt:       o.str("prompt", ""),
+		predict:      o.oneOf("predict", "next", "last"),
+		docs:         o.oneOf("documents", "false", "true") == "true",
+		separator:    o.integer("separator", -1, -1, math.MaxInt32),
 	}
 	if err := o.done(); err != nil {
 		return s, err
 	}
-	switch {
-	case len(s.files) == 0:
-		return s, errorf("no files are given")
-	case s.prompt != "" && s.tokenizer == "":
+	if s.prompt != "" && s.tokenizer == "" {
 		return s, errorf("prompt = %q needs a tokenizer, because prompts are text", s.prompt)
 	}
 	s.window, err = windowOf(s.window, b)
@@ -172,7 +153,7 @@ func ReadTokens(patterns []string, dtype string, from, count int64) (ids []int32
 	if _, ok := findNumber(dtype); !ok && dtype != "auto" {
 		return nil, 0, asError("tokens", errorf("%q is not a type of tokens", dtype))
 	}
-	_, stores, total, err := openStores(shardOptions{files: patterns, dtype: dtype}, Batch{})
+	_, stores, total, err := openStores(shardOptions{tokenOptions: tokenOptions{files: patterns}, dtype: dtype}, Batch{})
 	if err != nil {
 		return nil, 0, asError("tokens", err)
 	}
@@ -267,6 +248,18 @@ const (
 	sampleBytes = 1 << 12
 )
 
+// hashSamples hashes samples of size bytes.
+func hashSamples(h hash.Hash, size int64, readAt func(raw []byte, at int64) error) error {
+	raw := make([]byte, min(sampleBytes, size))
+	for k := range int64(sampleCount) {
+		if err := readAt(raw, max(0, size-sampleBytes)/(sampleCount-1)*k); err != nil {
+			return err
+		}
+		h.Write(raw)
+	}
+	return nil
+}
+
 // fingerprint is of names, sizes and samples of the files.
 func (s *shards) fingerprint(files []textFile, stores []*store, o shardOptions) (string, error) {
 	h := sha256.New()
@@ -274,20 +267,13 @@ func (s *shards) fingerprint(files []textFile, stores []*store, o shardOptions) 
 	if s.prompt {
 		fmt.Fprintf(h, "prompt %q\n", o.prompt)
 	}
-	buf := make([]byte, sampleBytes)
 	for i, st := range stores {
-		size := st.n * int64(st.number.bytes)
 		fmt.Fprintf(h, "%q %s %d\n", files[i].rel, st.number.name, st.n)
 		for _, r := range st.prompts {
 			fmt.Fprintf(h, "%d %d\n", r.from, r.to)
 		}
-		for k := range int64(sampleCount) {
-			at := max(0, size-sampleBytes) / (sampleCount - 1) * k
-			n, err := st.file.ReadAt(buf[:min(sampleBytes, size)], st.offset+at)
-			if err != nil && err != io.EOF {
-				return "", &Error{Path: st.name, Msg: "cannot read", Err: cause(err)}
-			}
-			h.Write(buf[:n])
+		if err := hashSamples(h, st.n*int64(st.number.bytes), st.readAt); err != nil {
+			return "", err
 		}
 	}
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil

@@ -31,30 +31,29 @@ func findNumber(name string) (number, bool) {
 	return number{}, false
 }
 
-// at reads a token; what does not fit 32 bits is -1, which no vocabulary has.
-func (n number) at(b []byte) int32 {
-	var v uint64
+// bits reads a number, and extends its sign.
+func (n number) bits(b []byte) (v uint64) {
 	switch n.bytes {
 	case 1:
 		v = uint64(b[0])
-		if n.signed {
-			v = uint64(int64(int8(b[0])))
-		}
 	case 2:
 		v = uint64(binary.LittleEndian.Uint16(b))
-		if n.signed {
-			v = uint64(int64(int16(v)))
-		}
 	case 4:
 		v = uint64(binary.LittleEndian.Uint32(b))
-		if n.signed {
-			v = uint64(int64(int32(v)))
-		}
-		if n.marked {
-			v &= tokenBits
-		}
 	default:
 		v = binary.LittleEndian.Uint64(b)
+	}
+	if n.signed {
+		v = uint64(int64(v<<(64-8*n.bytes)) >> (64 - 8*n.bytes))
+	}
+	return v
+}
+
+// at reads a token; what does not fit 32 bits is -1, which no vocabulary has.
+func (n number) at(b []byte) int32 {
+	v := n.bits(b)
+	if n.marked {
+		v &= tokenBits
 	}
 	if v > math.MaxInt32 {
 		return -1
@@ -119,11 +118,8 @@ func (s *store) copyAs(number number, vocab int, dst []int32, pos int64) error {
 	for len(dst) > 0 {
 		n := min(len(dst), most)
 		raw := buf[:n*number.bytes]
-		if got, err := s.file.ReadAt(raw, s.offset+pos*int64(number.bytes)); got < len(raw) {
-			if errors.Is(err, io.EOF) {
-				err = errors.New("the file was truncated since it was opened")
-			}
-			return &Error{Path: s.name, Msg: "cannot read", Err: cause(err)}
+		if err := s.readAt(raw, pos*int64(number.bytes)); err != nil {
+			return err
 		}
 		for i := range dst[:n] {
 			v := number.at(raw[i*number.bytes:])
@@ -137,20 +133,31 @@ func (s *store) copyAs(number number, vocab int, dst []int32, pos int64) error {
 	return nil
 }
 
-func (s *store) badToken(pos int64, raw []byte) error {
-	var b [8]byte
-	if s.number.signed && raw[len(raw)-1] >= 0x80 {
-		b = [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+// readAt reads bytes from a place behind the first token.
+func (s *store) readAt(raw []byte, at int64) error {
+	return readFull(s.file, s.name, raw, s.offset+at)
+}
+
+// readFull reads bytes of a file that had them when it was opened.
+func readFull(file io.ReaderAt, name string, raw []byte, at int64) error {
+	got, err := file.ReadAt(raw, at)
+	if got == len(raw) {
+		return nil
 	}
-	copy(b[:], raw)
-	v := fmt.Sprint(binary.LittleEndian.Uint64(b[:]))
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the file was truncated since it was opened")
+	}
+	return &Error{Path: name, Msg: "cannot read", Err: cause(err)}
+}
+
+func (s *store) badToken(pos int64, raw []byte) error {
+	v := fmt.Sprint(s.number.bits(raw))
 	if s.number.signed {
-		v = fmt.Sprint(int64(binary.LittleEndian.Uint64(b[:])))
+		v = fmt.Sprint(int64(s.number.bits(raw)))
 	}
 	e := errorf("token %d is %s, read as %s", pos, v, s.number.name)
 	if s.vocab > 0 {
 		e.Msg += fmt.Sprintf(", but the vocabulary has %d", s.vocab)
 	}
-	e.Path, e.Hint = s.name, "was it made with another tokenizer, or with another dtype?"
-	return e
+	return e.in(s.name, "was it made with another tokenizer, or with another dtype?")
 }

@@ -170,9 +170,7 @@ func (s *programs) hold(n int64) error {
 		return nil
 	}
 	if !generator.AskedFor(s.from) {
-		e := errorf("valid = %d, but this source cannot send a held-out split", n)
-		e.Path, e.Hint = s.from, "valid = 0, or a command line or a socket"
-		return e
+		return errorf("valid = %d, but this source cannot send a held-out split", n).in(s.from, "valid = 0, or a command line or a socket")
 	}
 	conn, err := s.start(generator.Valid, 0, n)
 	if err != nil {

@@ -301,7 +301,7 @@ func (r *rowReader) numbers(out *fewRows, k int, kind element, from io.Reader, n
 }
 
 // check refuses a number that is not in the range.
-func (r numberRange) check(v float64, at int64) error {
+func (r numberRange) check(v float64, at int64) *Error {
 	if v < math.MinInt32 || v > math.MaxInt32 {
 		return errorf("element %d is %.0f, which does not fit i32", at, v)
 	}

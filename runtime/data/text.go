@@ -3,7 +3,6 @@ package data
 import (
 	"crypto/sha256"
 	"fmt"
-	"math"
 
 	"ptc/internal/units"
 )
@@ -41,40 +40,20 @@ type text struct {
 }
 
 type textOptions struct {
-	files, exclude []string
-	tokenizer      string
-	hash           string // of the tokenizer's file when the plan was compiled
-	window         int
-	predict        string
-	valid          float64
-	validGiven     bool
-	shuffle        bool
-	seed           uint64
-	limit          int64
-	vocab          int
+	tokenOptions
+	predict string
+	limit   int64
 }
 
 func readTextOptions(opts []Option, b Batch) (t textOptions, err error) {
 	o := &options{list: opts}
 	t = textOptions{
-		files:      append(o.all(""), o.all("files")...),
-		exclude:    o.all("exclude"),
-		tokenizer:  o.str("tokenizer", "bytes"),
-		hash:       o.str("tokenizer_sha256", ""),
-		window:     o.integer("window", b.Window, 1, math.MaxInt32),
-		predict:    o.oneOf("predict", "next", "last"),
-		valid:      o.float("valid", 0.05, 0, 0.9),
-		validGiven: o.has("valid"),
-		shuffle:    o.oneOf("shuffle", "true", "false") == "true",
-		seed:       o.seed(b.Seed),
-		limit:      o.size("limit", DefaultLimit),
-		vocab:      o.vocab(b),
+		tokenOptions: o.tokens(b, "bytes"),
+		predict:      o.oneOf("predict", "next", "last"),
+		limit:        o.size("limit", DefaultLimit),
 	}
 	if err := o.done(); err != nil {
 		return t, err
-	}
-	if len(t.files) == 0 {
-		return t, errorf("no files are given")
 	}
 	t.window, err = windowOf(t.window, b)
 	return t, err

@@ -62,10 +62,8 @@ func tokenize(pieces []piece, tok Tokenizer, vocab int) (tokens, error) {
 		err := tok.Encode(p.text, func(ids []int32) error {
 			for _, id := range ids {
 				if id < 0 || int(id) >= vocab {
-					e := errorf("token %d of the file is %d, but the vocabulary has %d",
-						t.len()-start, id, vocab)
-					e.Path, e.Hint = p.name, "raise vocab, or leave the file out"
-					return e
+					return errorf("token %d of the file is %d, but the vocabulary has %d",
+						t.len()-start, id, vocab).in(p.name, "raise vocab, or leave the file out")
 				}
 				t.push(id)
 			}
