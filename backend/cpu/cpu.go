@@ -3,7 +3,6 @@ package cpu
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -15,6 +14,7 @@ import (
 	"ptc/backend/kernel"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
+	"ptc/internal/order"
 	"ptc/internal/processors"
 	"ptc/ir"
 	"ptc/ir/fusion"
@@ -64,23 +64,27 @@ func (c *cpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, er
 	if err != nil {
 		return nil, err
 	}
-	parts := shares(forms)
-	objects, err := c.compile(lib, parts)
+	sizes, of := make([]int, len(forms)), make([]int, len(forms))
+	for i, k := range forms {
+		sizes[i] = k.Size()
+	}
+	parts := make([][]*kernel.Kernel, 0, objects)
+	for n, share := range order.Deal(sizes, objects) {
+		parts = append(parts, nil)
+		for _, i := range share {
+			parts[n], of[i] = append(parts[n], forms[i]), n
+		}
+	}
+	made, err := c.compile(lib, parts)
 	if err != nil {
 		return nil, err
 	}
 	out := &backend.Code{Features: c.Requires, Maker: lib.Version()}
-	for _, o := range objects {
+	for _, o := range made {
 		out.Code = append(out.Code, program.Code{Kind: "elf", Data: o})
 	}
-	of := map[string]int{}
-	for i, share := range parts {
-		for _, k := range share {
-			of[k.Name] = i
-		}
-	}
-	for _, k := range forms {
-		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Name, Code: of[k.Name], Tasks: k.Tasks, Scratch: k.ScratchBytes()})
+	for i, k := range forms {
+		out.Kernels = append(out.Kernels, program.Kernel{Symbol: k.Name, Code: of[i], Tasks: k.Tasks, Scratch: k.ScratchBytes()})
 	}
 	return out, nil
 }
@@ -88,24 +92,6 @@ func (c *cpu) Generate(fns []*ir.Func, given *schedule.Table) (*backend.Code, er
 // objects is the number of object files, which compile side by side. It is
 // fixed: the plan must not depend on the machine that compiles.
 const objects = 8
-
-// shares deals the kernels to the objects, those of the longest text first, each to the
-// object that has the least: all take about as long to compile.
-func shares(forms []*kernel.Kernel) [][]*kernel.Kernel {
-	order := make([]int, len(forms))
-	size := make([]int, len(forms))
-	for i, k := range forms {
-		order[i], size[i] = i, k.Size()
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return size[b] - size[a] })
-	out := make([][]*kernel.Kernel, min(objects, max(1, len(forms))))
-	full := make([]int, len(out))
-	for _, i := range order {
-		least := slices.Index(full, slices.Min(full))
-		out[least], full[least] = append(out[least], forms[i]), full[least]+size[i]
-	}
-	return out
-}
 
 // compile makes the objects; the first has the replay driver as well.
 func (c *cpu) compile(lib *llvm.Library, shares [][]*kernel.Kernel) ([][]byte, error) {

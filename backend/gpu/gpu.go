@@ -18,6 +18,7 @@ import (
 	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/diag"
+	"ptc/internal/order"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/targetinfo"
@@ -102,11 +103,15 @@ func (g *gpu) code(fns []*ir.Func, given *schedule.Table) (*backend.Code, error)
 		}
 	}
 	out := &backend.Code{Roof: g.roof()}
-	parts, of := shares(made)
-	for _, share := range parts {
+	sizes, of := make([]int, len(made)), make([]int, len(made))
+	for i := range made {
+		sizes[i] = len(made[i].Entry.Body)
+	}
+	for n, share := range order.Deal(sizes, modules) {
 		m := g.module()
 		for _, i := range share {
 			g.put(m, made[i].Entry)
+			of[i] = n
 		}
 		out.Code = append(out.Code, program.Code{Kind: Kind, Data: []byte(m.String())})
 	}
@@ -161,25 +166,6 @@ func (g *gpu) roof() *program.Roof {
 // modules is the number of modules. It is fixed: the plan must not depend on the machine
 // that compiles.
 const modules = 8
-
-// shares deals the entries to the modules, the longest first, each to the one that has
-// the least.
-func shares(made []lowered) (parts [][]int, of []int) {
-	order := make([]int, len(made))
-	for i := range made {
-		order[i] = i
-	}
-	size := func(i int) int { return len(made[i].Entry.Body) }
-	slices.SortStableFunc(order, func(a, b int) int { return size(b) - size(a) })
-	parts, of = make([][]int, min(modules, max(1, len(made)))), make([]int, len(made))
-	full := make([]int, len(parts))
-	for _, i := range order {
-		least := slices.Index(full, slices.Min(full))
-		parts[least], of[i] = append(parts[least], i), least
-		full[least] += size(i)
-	}
-	return parts, of
-}
 
 // Kernel generates the kernel function f, cut as given says, or where it has nothing for the
 // kernel or section, as [choose.Schedule] chooses.
@@ -292,14 +278,5 @@ func programs(name string, k *fusion.Kernel, s schedule.Schedule) ([]nest.Part, 
 		return nest.Fold(name, k, s)
 	}
 	p, err := nest.Program(name, k, s)
-	return []nest.Part{{Program: p, Args: count(len(k.F.Args) + len(k.F.Results))}}, err
-}
-
-// count is 0, 1, … below n.
-func count(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
+	return []nest.Part{{Program: p, Args: order.Of(len(k.F.Args) + len(k.F.Results))}}, err
 }

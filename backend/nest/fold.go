@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
+	"ptc/internal/order"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -61,7 +62,7 @@ func fold(name string, k *fusion.Kernel, s schedule.Schedule) ([]Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		args := numbers(len(k.F.Args))
+		args := order.Of(len(k.F.Args))
 		for _, i := range stored {
 			args = append(args, len(k.F.Args)+i)
 		}

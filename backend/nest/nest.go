@@ -6,6 +6,7 @@ import (
 
 	"ptc/backend/tile"
 	"ptc/backend/tile/schedule"
+	"ptc/internal/order"
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
@@ -53,7 +54,7 @@ func Build(name string, k *fusion.Kernel, s schedule.Schedule) (*Nest, error) {
 	if err := supported(k.F); err != nil {
 		return nil, fmt.Errorf("kernel @%s: %w", k.F.Name, err)
 	}
-	g := newGen(name, k, s, numbers(len(k.F.Results)))
+	g := newGen(name, k, s, order.Of(len(k.F.Results)))
 	out := &Nest{Tiles: map[*ir.Value]*tile.Value{}, ranges: map[string]*tile.Range{}}
 	shape(g, out)
 	var err error
@@ -72,15 +73,6 @@ var shapes = map[fusion.Class]func(*gen, *Nest){
 	fusion.Scatter: func(g *gen, _ *Nest) { scatter(g) },
 	fusion.Gemm:    gemm,
 	fusion.Attend:  attention,
-}
-
-// numbers are 0, 1, … below n.
-func numbers(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 // supported says what no nest can hold.

@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"internal/regular":    nil, // opening files, shared by plans, data, checkpoints and sources
 	"internal/arch":       nil,
 	"internal/foreign":    nil, // calls of C functions, shared by LLVM, MPI and native code
+	"internal/order":      nil, // lists of numbers, sorted and dealt out
 	"internal/units":      nil,
 	"internal/wide":       nil,
 	"internal/collective": {"internal/wide"}, // kinds of communication, shared by IR, plans and transports
@@ -45,7 +46,7 @@ var layers = map[string][]string{
 
 	"runtime/program": {"internal/collective", "internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular", "internal/rolled"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
-	"runtime/device":      {"internal/collective", "runtime/program"},
+	"runtime/device":      {"internal/collective", "internal/order", "runtime/program"},
 	"runtime/device/host": {"internal/collective", "internal/units", "runtime/device", "runtime/native", "runtime/program"},
 	// The engine of GPUs takes text of PTX, and knows nothing of what makes it; the driver for tests
 	// executes it.
@@ -58,7 +59,7 @@ var layers = map[string][]string{
 	"runtime/comm/nccl/fakenccl": {"internal/dtype", "runtime/cuda/fakecuda", "runtime/cuda/fakelib"},
 	// Files by their place, for data and for checkpoints.
 	"runtime/storage": {"internal/regular", "runtime/checkpoint/atomicfile"},
-	"runtime":         {"internal/collective", "internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units"},
+	"runtime":         {"internal/collective", "internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units", "internal/order"},
 
 	"stdlib":          nil,
 	"ir":              {"internal/collective", "internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/ranges", "internal/rolled", "internal/wide"},
@@ -78,20 +79,20 @@ var layers = map[string][]string{
 	"backend": {"internal/collective", "internal/diag", "internal/dtype", "internal/foreign", "internal/philox", "internal/processors", "internal/rolled", "internal/amx", "ir", "runtime/program"},
 	// Tiles know no target: lowerings import the form, never the other way about.
 	"backend/tile": {"ir"},
-	"backend/nest": {"backend/tile", "ir"},
+	"backend/nest": {"backend/tile", "internal/order", "ir"},
 
 	"backend/elementwise": {"backend/kernel", "backend/tile", "ir"},
 	// The rooms of each machine: what is shared knows of neither, and neither knows of the other.
-	"backend/cpu":           {"backend", "internal/amx", "internal/diag", "internal/foreign", "internal/processors", "ir", "runtime/program"},
+	"backend/cpu":           {"backend", "internal/amx", "internal/diag", "internal/foreign", "internal/order", "internal/processors", "ir", "runtime/program"},
 	"backend/cpu/attention": {"backend/kernel"},
 	"backend/cpu/choose":    {"backend/tile/schedule", "ir"},
 	"backend/cpu/gemm":      {"backend/kernel"},
 	"backend/cpu/lower":     {"backend/cpu/attention", "backend/cpu/choose", "backend/cpu/gemm", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "ir"},
-	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "ir", "runtime/program"},
+	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "internal/order", "ir", "runtime/program"},
 	// Layouts are assigned before there is any code.
-	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "ir"},
+	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "internal/order", "ir"},
 	"backend/gpu/choose": {"backend/tile/schedule", "internal/dtype", "ir"},
-	"backend/gpu/emu":    {"backend/gpu/ptx"},
+	"backend/gpu/emu":    {"backend/gpu/ptx", "internal/order"},
 	"backend/gpu/layout": {},
 	"backend/gpu/ptx":    {},
 	"backend/gpu/target": {"internal/diag"},

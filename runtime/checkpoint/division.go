@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ptc/internal/dtype"
+	"ptc/internal/order"
 )
 
 // Division says which of several processes writes which slice of each tensor. It is a function of the tensors and
@@ -31,15 +32,13 @@ const piecesOfMean = 8
 // at most one of each tensor.
 func Divide(tensors []Tensor, processes int, boxes func(tensor int) []Box) *Division {
 	d := &Division{parts: processes, tensors: tensors, grids: make([]grid, len(tensors))}
-	order, all := make([]int, len(tensors)), int64(0)
-	for i := range order {
-		order[i] = i
-		all += tensors[i].Bytes()
+	all := int64(0)
+	for _, t := range tensors {
+		all += t.Bytes()
 	}
-	// The largest first, so that the small ones even out.
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tensors[b].Bytes(), tensors[a].Bytes()) })
 	s := sharing{loads: make([]int64, processes), most: max(1, all/int64(processes)/piecesOfMean)}
-	for _, i := range order {
+	// The largest first, so that the small ones even out.
+	for _, i := range order.By(len(tensors), func(a, b int) int { return cmp.Compare(tensors[b].Bytes(), tensors[a].Bytes()) }) {
 		var own []held
 		for _, b := range boxes(i) {
 			own = append(own, s.share(b, int64(tensors[i].DType.Size()))...)

@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
+	"ptc/internal/order"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/storage"
 )
@@ -71,12 +71,7 @@ func fileIndex(tensor string, part int) int {
 // list: an object is sent while it is written, from its start to its end. Files of this
 // machine take any order, and slices.
 func Order(tensors []Tensor) []int {
-	order := make([]int, len(tensors))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return safetensors.FileOrder(&tensors[a].Tensor, &tensors[b].Tensor) })
-	return order
+	return order.By(len(tensors), func(a, b int) int { return safetensors.FileOrder(&tensors[a].Tensor, &tensors[b].Tensor) })
 }
 
 // manifestFile is a data file as the manifest has it.

@@ -14,6 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
 
+	"ptc/internal/order"
 	"ptc/internal/processors"
 	"ptc/runtime/data/corpus"
 	"ptc/runtime/storage"
@@ -186,13 +187,8 @@ func limitFiles(files []textFile, limit int64) (kept []textFile, total int64) {
 	if total <= limit {
 		return files, total
 	}
-	byRank := make([]int, len(files))
-	for i := range byRank {
-		byRank[i] = i
-	}
-	slices.SortStableFunc(byRank, func(a, b int) int { return cmp.Compare(files[a].rank, files[b].rank) })
 	take := make([]int64, len(files))
-	for _, i := range byRank {
+	for _, i := range order.By(len(files), func(a, b int) int { return cmp.Compare(files[a].rank, files[b].rank) }) {
 		take[i] = min(files[i].size, limit)
 		limit -= take[i]
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"hash"
 	"math"
-	"slices"
 
+	"ptc/internal/order"
 	"ptc/internal/units"
 	"ptc/runtime/data/corpus"
 )
@@ -216,11 +216,7 @@ func splitStores(files []textFile, stores []*store, share float64) (train, valid
 	whole := held >= 1 && held < len(files)
 	out := map[int]bool{}
 	if whole {
-		ranks := make([]int, len(files))
-		for i := range ranks {
-			ranks[i] = i
-		}
-		slices.SortStableFunc(ranks, func(a, b int) int {
+		ranks := order.By(len(files), func(a, b int) int {
 			return cmp.Or(cmp.Compare(files[a].rank, files[b].rank), cmp.Compare(files[a].rel, files[b].rel))
 		})
 		for _, i := range ranks[:held] {

@@ -3,10 +3,11 @@ package jinja
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"ptc/internal/order"
 )
 
 // show is Python's str( ).
@@ -181,31 +182,25 @@ func (s *state) json(b *strings.Builder, v Value, j *jsonStyle, line, depth int)
 }
 
 func (s *state) jsonDict(b *strings.Builder, d *Dict, j *jsonStyle, line, depth int) {
-	order := make([]int, len(d.keys))
-	for i := range order {
-		order[i] = i
-	}
-	if j.sorted {
-		slices.SortStableFunc(order, func(x, y int) int {
-			switch {
-			case s.less(d.keys[x], d.keys[y], line):
-				return -1
-			case s.less(d.keys[y], d.keys[x], line):
-				return 1
-			}
-			return 0
-		})
-	}
+	at := order.By(len(d.keys), func(x, y int) int {
+		switch {
+		case j.sorted && s.less(d.keys[x], d.keys[y], line):
+			return -1
+		case j.sorted && s.less(d.keys[y], d.keys[x], line):
+			return 1
+		}
+		return 0
+	})
 	s.jsonGroup(b, "{", "}", len(d.keys), j, line, depth, func(i int) {
-		key, ok := d.keys[order[i]].(string)
+		key, ok := d.keys[at[i]].(string)
 		if !ok { // numbers, booleans and None are keys as JSON writes them
 			var k strings.Builder
-			s.json(&k, d.keys[order[i]], j, line, depth+1)
+			s.json(&k, d.keys[at[i]], j, line, depth+1)
 			key = k.String()
 		}
 		jsonText(b, key, j.ascii)
 		b.WriteString(j.key)
-		s.json(b, d.vals[order[i]], j, line, depth+1)
+		s.json(b, d.vals[at[i]], j, line, depth+1)
 	})
 }
 

@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
+	"ptc/internal/order"
 	"ptc/internal/units"
 	"ptc/runtime/lives"
 	"ptc/runtime/program"
@@ -93,13 +93,8 @@ func (m *Map) shorten() {
 	if len(bytes) <= maxGroups && drawn <= maxDrawn {
 		return
 	}
-	order := make([]int, len(m.Groups))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(bytes[b], bytes[a]) })
-	keep, left := make([]bool, len(order)), maxDrawn
-	for n, i := range order {
+	keep, left := make([]bool, len(bytes)), maxDrawn
+	for n, i := range order.By(len(bytes), func(a, b int) int { return cmp.Compare(bytes[b], bytes[a]) }) {
 		g := &m.Groups[i]
 		furthest := false
 		g.each(func(_, _ int, at int64) { furthest = furthest || at+g.Bytes == m.Edge })

@@ -7,6 +7,7 @@ import (
 	"ptc/backend/elementwise"
 	"ptc/backend/gpu/layout"
 	"ptc/backend/tile"
+	"ptc/internal/order"
 )
 
 const (
@@ -47,12 +48,7 @@ func (c *chosen) tensor(o *tile.Op, in *layout.Memory) *Tensor {
 	x.Pieces = in.Sizes[x.Fast] / int(m.Box[0])
 	placed := 0
 	// Further dimensions come by how far they are apart, as devices ask for.
-	order := make([]int, len(o.View.Axes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(o.View.Axes[i].Stride, o.View.Axes[j].Stride) })
-	for _, i := range order {
+	for _, i := range order.By(len(o.View.Axes), func(i, j int) int { return cmp.Compare(o.View.Axes[i].Stride, o.View.Axes[j].Stride) }) {
 		axis := o.View.Axes[i]
 		d, ok := c.plain(o.At[i], int64(axis.Size), dims)
 		if !ok || int64(axis.Size) > mostSize {

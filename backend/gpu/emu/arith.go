@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"ptc/backend/gpu/ptx"
 )
@@ -89,20 +90,13 @@ func typeOf(word string) (numType, error) {
 
 // arithmetic is the function of an instruction; nil if there is none of that name and type.
 func arithmetic(parts []string, t numType) any {
-	has := func(word string) bool {
-		for _, p := range parts[1:] {
-			if p == word {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(word string) bool { return slices.Contains(parts[1:], word) }
 	switch t.kind {
 	case 'f':
 		if t.bits == 32 {
 			return float32s(parts[0], has)
 		}
-		return float64s(parts[0], has)
+		return float64s[parts[0]]
 	case 'h':
 		return halves(parts[0], t)
 	case 'p':
@@ -123,52 +117,34 @@ func f64(x uint64) float64  { return math.Float64frombits(x) }
 func of64(x float64) uint64 { return math.Float64bits(x) }
 
 func float32s(name string, has func(string) bool) any {
-	approx := has("approx")
 	one := func(f func(x float64) float64) any {
 		return fn1(func(a uint64) uint64 { return of32(float32(f(float64(f32(a))))) })
 	}
-	switch name {
-	case "add":
-		return fn2(func(a, b uint64) uint64 { return of32(f32(a) + f32(b)) })
-	case "sub":
-		return fn2(func(a, b uint64) uint64 { return of32(f32(a) - f32(b)) })
-	case "mul":
-		return fn2(func(a, b uint64) uint64 { return of32(f32(a) * f32(b)) })
-	case "fma":
-		return fn3(func(a, b, c uint64) uint64 { return of32(fma32(f32(a), f32(b), f32(c))) })
-	case "div":
-		return fn2(func(a, b uint64) uint64 { return of32(f32(a) / f32(b)) })
-	case "min":
-		return fn2(func(a, b uint64) uint64 { return of32(least(f32(a), f32(b), has("NaN"))) })
-	case "max":
-		return fn2(func(a, b uint64) uint64 { return of32(-least(-f32(a), -f32(b), has("NaN"))) })
-	case "neg":
-		return fn1(func(a uint64) uint64 { return a ^ 1<<31 })
-	case "abs":
-		return fn1(func(a uint64) uint64 { return a &^ (1 << 31) })
-	case "sqrt":
-		return one(math.Sqrt)
-	case "rcp":
-		return one(func(x float64) float64 { return 1 / x })
+	if has("approx") {
+		if f := map[string]any{
+			"rsqrt": one(func(x float64) float64 { return 1 / math.Sqrt(x) }),
+			"ex2":   fn1(func(a uint64) uint64 { return near(float32(math.Exp2(float64(f32(a)))), a, has("ftz")) }),
+			"lg2":   one(math.Log2),
+			"tanh":  one(math.Tanh),
+			"sin":   one(math.Sin),
+			"cos":   one(math.Cos),
+		}[name]; f != nil {
+			return f
+		}
 	}
-	if !approx {
-		return nil
-	}
-	switch name {
-	case "rsqrt":
-		return one(func(x float64) float64 { return 1 / math.Sqrt(x) })
-	case "ex2":
-		return fn1(func(a uint64) uint64 { return near(float32(math.Exp2(float64(f32(a)))), a, has("ftz")) })
-	case "lg2":
-		return one(math.Log2)
-	case "tanh":
-		return one(math.Tanh)
-	case "sin":
-		return one(math.Sin)
-	case "cos":
-		return one(math.Cos)
-	}
-	return nil
+	return map[string]any{
+		"add":  fn2(func(a, b uint64) uint64 { return of32(f32(a) + f32(b)) }),
+		"sub":  fn2(func(a, b uint64) uint64 { return of32(f32(a) - f32(b)) }),
+		"mul":  fn2(func(a, b uint64) uint64 { return of32(f32(a) * f32(b)) }),
+		"fma":  fn3(func(a, b, c uint64) uint64 { return of32(fma32(f32(a), f32(b), f32(c))) }),
+		"div":  fn2(func(a, b uint64) uint64 { return of32(f32(a) / f32(b)) }),
+		"min":  fn2(func(a, b uint64) uint64 { return of32(least(f32(a), f32(b), has("NaN"))) }),
+		"max":  fn2(func(a, b uint64) uint64 { return of32(-least(-f32(a), -f32(b), has("NaN"))) }),
+		"neg":  fn1(func(a uint64) uint64 { return a ^ 1<<31 }),
+		"abs":  fn1(func(a uint64) uint64 { return a &^ (1 << 31) }),
+		"sqrt": one(math.Sqrt),
+		"rcp":  one(func(x float64) float64 { return 1 / x }),
+	}[name]
 }
 
 // near is x of an operand, 2 units in the last place beside it at most, as an approximation may be: nothing may rely on
@@ -224,49 +200,31 @@ func fma32(a, b, c float32) float32 {
 	return float32(s)
 }
 
-func float64s(name string, _ func(string) bool) any {
-	switch name {
-	case "add":
-		return fn2(func(a, b uint64) uint64 { return of64(f64(a) + f64(b)) })
-	case "sub":
-		return fn2(func(a, b uint64) uint64 { return of64(f64(a) - f64(b)) })
-	case "mul":
-		return fn2(func(a, b uint64) uint64 { return of64(f64(a) * f64(b)) })
-	case "fma":
-		return fn3(func(a, b, c uint64) uint64 { return of64(math.FMA(f64(a), f64(b), f64(c))) })
-	case "div":
-		return fn2(func(a, b uint64) uint64 { return of64(f64(a) / f64(b)) })
-	case "neg":
-		return fn1(func(a uint64) uint64 { return a ^ 1<<63 })
-	case "abs":
-		return fn1(func(a uint64) uint64 { return a &^ (1 << 63) })
-	case "sqrt":
-		return fn1(func(a uint64) uint64 { return of64(math.Sqrt(f64(a))) })
-	}
-	return nil
+var float64s = map[string]any{
+	"add":  fn2(func(a, b uint64) uint64 { return of64(f64(a) + f64(b)) }),
+	"sub":  fn2(func(a, b uint64) uint64 { return of64(f64(a) - f64(b)) }),
+	"mul":  fn2(func(a, b uint64) uint64 { return of64(f64(a) * f64(b)) }),
+	"fma":  fn3(func(a, b, c uint64) uint64 { return of64(math.FMA(f64(a), f64(b), f64(c))) }),
+	"div":  fn2(func(a, b uint64) uint64 { return of64(f64(a) / f64(b)) }),
+	"neg":  fn1(func(a uint64) uint64 { return a ^ 1<<63 }),
+	"abs":  fn1(func(a uint64) uint64 { return a &^ (1 << 63) }),
+	"sqrt": fn1(func(a uint64) uint64 { return of64(math.Sqrt(f64(a))) }),
 }
 
 func bitwise(name string, n int) any {
-	m := mask(n)
-	switch name {
-	case "and":
-		return fn2(func(a, b uint64) uint64 { return a & b })
-	case "or":
-		return fn2(func(a, b uint64) uint64 { return a | b })
-	case "xor":
-		return fn2(func(a, b uint64) uint64 { return a ^ b })
-	case "not":
-		return fn1(func(a uint64) uint64 { return ^a & m })
-	case "popc":
-		return fn1(func(a uint64) uint64 { return uint64(bits.OnesCount64(a & m)) })
-	case "shl":
-		return fn2(func(a, b uint64) uint64 { return a << (b & 0xffffffff) & m })
-	case "prmt":
-		if n == 32 {
-			return fn3(permute)
-		}
+	if name == "prmt" && n != 32 {
+		return nil
 	}
-	return nil
+	m := mask(n)
+	return map[string]any{
+		"and":  fn2(func(a, b uint64) uint64 { return a & b }),
+		"or":   fn2(func(a, b uint64) uint64 { return a | b }),
+		"xor":  fn2(func(a, b uint64) uint64 { return a ^ b }),
+		"not":  fn1(func(a uint64) uint64 { return ^a & m }),
+		"popc": fn1(func(a uint64) uint64 { return uint64(bits.OnesCount64(a & m)) }),
+		"shl":  fn2(func(a, b uint64) uint64 { return a << (b & 0xffffffff) & m }),
+		"prmt": fn3(permute),
+	}[name]
 }
 
 // permute chooses four of the eight bytes of two words.
@@ -288,33 +246,25 @@ func extend(x uint64, n int) int64 { return int64(x<<(64-n)) >> (64 - n) }
 
 // ordered is an operation on integers, signed or not, whose bits m has; get is the number in a register.
 func ordered[T int64 | uint64](name string, m uint64, get func(x uint64) T) any {
-	switch name {
-	case "div":
-		return fn2(func(a, b uint64) uint64 {
+	return map[string]any{
+		"div": fn2(func(a, b uint64) uint64 {
 			if b&m == 0 {
 				return m
 			}
 			return uint64(get(a)/get(b)) & m
-		})
-	case "rem":
-		return fn2(func(a, b uint64) uint64 {
+		}),
+		"rem": fn2(func(a, b uint64) uint64 {
 			if b&m == 0 {
 				return a
 			}
 			return uint64(get(a)%get(b)) & m
-		})
-	case "min":
-		return fn2(func(a, b uint64) uint64 { return uint64(min(get(a), get(b))) & m })
-	case "max":
-		return fn2(func(a, b uint64) uint64 { return uint64(max(get(a), get(b))) & m })
-	case "shr":
-		return fn2(func(a, b uint64) uint64 { return uint64(get(a)>>(b&0xffffffff)) & m })
-	case "add":
-		return fn2(func(a, b uint64) uint64 { return (a + b) & m })
-	case "sub":
-		return fn2(func(a, b uint64) uint64 { return (a - b) & m })
-	}
-	return nil
+		}),
+		"min": fn2(func(a, b uint64) uint64 { return uint64(min(get(a), get(b))) & m }),
+		"max": fn2(func(a, b uint64) uint64 { return uint64(max(get(a), get(b))) & m }),
+		"shr": fn2(func(a, b uint64) uint64 { return uint64(get(a)>>(b&0xffffffff)) & m }),
+		"add": fn2(func(a, b uint64) uint64 { return (a + b) & m }),
+		"sub": fn2(func(a, b uint64) uint64 { return (a - b) & m }),
+	}[name]
 }
 
 func signed(name string, n int, has func(string) bool) any {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ptc/backend/gpu/ptx"
+	"ptc/internal/order"
 )
 
 // cluster is blocks that run together, and reach each other's shared memory; one block, if the
@@ -103,11 +104,7 @@ func (c *cluster) turns() []int {
 	if c.random != nil {
 		return c.random.Perm(len(c.warps))
 	}
-	out := make([]int, len(c.warps))
-	for i := range out {
-		out[i] = i
-	}
-	return out
+	return order.Of(len(c.warps))
 }
 
 // budget is how many instructions a warp takes before the next one.

@@ -165,9 +165,9 @@ func decodeVote(d *decoder, s *ptx.Stmt, parts []string, in *inst) error {
 		out := uint64(ballot)
 		switch mode {
 		case "any":
-			out = uint64(sign(false, ballot != 0))
+			out = map[bool]uint64{true: 1}[ballot != 0]
 		case "all":
-			out = uint64(sign(false, ballot == w.flow.exists))
+			out = map[bool]uint64{true: 1}[ballot == w.flow.exists]
 		}
 		return w.flow.each(func(l int) error { w.file[in.to[0]][l] = out; return nil })
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"ptc/backend/gpu/ptx"
+	"ptc/internal/order"
 )
 
 // Options say in which of the orders that a GPU may take things happen.
@@ -87,17 +88,14 @@ func (d *Device) Run(p *Program, l Launch) error {
 		d.trace = &trace{pages: map[uint64]*page{}}
 	}
 	c := newCluster(d, p, l, params, random)
-	order := make([]int, l.Grid/len(c.blocks))
-	for i := range order {
-		order[i] = i
-	}
+	clusters := order.Of(l.Grid / len(c.blocks))
 	if l.Only > 0 {
-		order = order[:min(l.Only, len(order))]
+		clusters = clusters[:min(l.Only, len(clusters))]
 	}
 	if random != nil {
-		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		random.Shuffle(len(clusters), func(i, j int) { clusters[i], clusters[j] = clusters[j], clusters[i] })
 	}
-	for _, i := range order {
+	for _, i := range clusters {
 		if d.trace != nil {
 			d.trace.block = int32(i + 1)
 		}

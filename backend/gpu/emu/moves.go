@@ -1,6 +1,7 @@
 package emu
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -88,68 +89,43 @@ func comparison(name string, t numType) func(a, b uint64) bool {
 			get = func(x uint64) float64 { return float64(f32(x)) }
 		}
 		unordered := len(name) == 3 && name[2] == 'u'
-		plain := order(name[:2])
+		plain := orders[name[:2]]
 		if plain == nil || len(name) > 2 && !unordered {
 			return nil
 		}
 		return func(a, b uint64) bool {
 			x, y := get(a), get(b)
-			switch {
-			case x != x || y != y:
+			if x != x || y != y {
 				return unordered
-			case x < y:
-				return plain(-1)
-			case x > y:
-				return plain(1)
 			}
-			return plain(0)
+			return plain(cmp.Compare(x, y))
 		}
 	}
 	names := map[string]string{"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 	if n, ok := names[name]; ok && t.kind == 'u' {
 		name = n
 	}
-	plain := order(name)
+	plain := orders[name]
 	if plain == nil {
 		return nil
 	}
 	m := mask(t.bits)
 	return func(a, b uint64) bool {
 		if t.kind == 's' {
-			x, y := extend(a, t.bits), extend(b, t.bits)
-			return plain(sign(x < y, x > y))
+			return plain(cmp.Compare(extend(a, t.bits), extend(b, t.bits)))
 		}
-		x, y := a&m, b&m
-		return plain(sign(x < y, x > y))
+		return plain(cmp.Compare(a&m, b&m))
 	}
 }
 
-func sign(less, more bool) int {
-	switch {
-	case less:
-		return -1
-	case more:
-		return 1
-	}
-	return 0
-}
-
-func order(name string) func(int) bool {
-	switch name {
-	case "eq":
-		return func(c int) bool { return c == 0 }
-	case "ne":
-		return func(c int) bool { return c != 0 }
-	case "lt":
-		return func(c int) bool { return c < 0 }
-	case "le":
-		return func(c int) bool { return c <= 0 }
-	case "gt":
-		return func(c int) bool { return c > 0 }
-	case "ge":
-		return func(c int) bool { return c >= 0 }
-	}
-	return nil
+// orders are the comparisons: what they say of a number that is below, equal to or above another.
+var orders = map[string]func(sign int) bool{
+	"eq": func(sign int) bool { return sign == 0 },
+	"ne": func(sign int) bool { return sign != 0 },
+	"lt": func(sign int) bool { return sign < 0 },
+	"le": func(sign int) bool { return sign <= 0 },
+	"gt": func(sign int) bool { return sign > 0 },
+	"ge": func(sign int) bool { return sign >= 0 },
 }
 
 // decodeSelp is selp.TYPE d, a, b, p.
@@ -266,17 +242,12 @@ func toFloat(t numType, x float32, y float64) uint64 {
 	return of32(x)
 }
 
+var roundings = map[string]func(float64) float64{"rni": math.RoundToEven, "rzi": math.Trunc, "rmi": math.Floor, "rpi": math.Ceil}
+
 func rounding(how []string) func(float64) float64 {
 	for _, h := range how {
-		switch h {
-		case "rni":
-			return math.RoundToEven
-		case "rzi":
-			return math.Trunc
-		case "rmi":
-			return math.Floor
-		case "rpi":
-			return math.Ceil
+		if f := roundings[h]; f != nil {
+			return f
 		}
 	}
 	return nil

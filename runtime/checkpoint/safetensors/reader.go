@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/internal/order"
 	"ptc/runtime/storage"
 )
 
@@ -66,9 +67,7 @@ func readFull(src io.ReaderAt, p []byte, off int64) error {
 // check holds the tensors against the size of the data: each has the bytes of
 // its shape, and together they cover the data once.
 func (h *header) check(size int64) error {
-	order := make([]int, len(h.tensors))
-	for i := range order {
-		order[i] = i
+	for i := range h.tensors {
 		t := &h.tensors[i]
 		n, ok := byteSize(t.DType, t.Shape)
 		if !ok {
@@ -79,11 +78,10 @@ func (h *header) check(size int64) error {
 				t.DType.Safetensors(), t.Shape, n, t.Offset, h.ends[i])
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(h.tensors[a].Offset, h.tensors[b].Offset), cmp.Compare(h.ends[a], h.ends[b]))
-	})
 	end := int64(0)
-	for _, i := range order {
+	for _, i := range order.By(len(h.tensors), func(a, b int) int {
+		return cmp.Or(cmp.Compare(h.tensors[a].Offset, h.tensors[b].Offset), cmp.Compare(h.ends[a], h.ends[b]))
+	}) {
 		switch t := &h.tensors[i]; {
 		case t.Offset < end:
 			return tensorErrorf(t.Name, "starts at %d, where another tensor goes on to %d", t.Offset, end)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"ptc/internal/order"
 	"ptc/runtime/storage"
 )
 
@@ -86,12 +87,7 @@ func FileOrder(a, b *Tensor) int {
 
 // layOut gives every tensor its offset, and the end of the data.
 func (w *Writer) layOut() (end int64, err error) {
-	order := make([]int, len(w.tensors))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return FileOrder(&w.tensors[a], &w.tensors[b]) })
-	for _, i := range order {
+	for _, i := range order.By(len(w.tensors), func(a, b int) int { return FileOrder(&w.tensors[a], &w.tensors[b]) }) {
 		t := &w.tensors[i]
 		t.Offset = end
 		if end += t.Bytes(); end > maxSize {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"ptc/internal/order"
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )
@@ -67,28 +68,24 @@ func newFlight(e *engine, prog, i int) (*flight, error) {
 // buffers do.
 func (f *flight) stage(in *program.Instr) func(buffer int) device.Range {
 	all := slices.Concat(f.src, f.dst)
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return int(all[a].at - all[b].at) })
+	left := order.By(len(all), func(a, b int) int { return int(all[a].at - all[b].at) })
 	f.staged = make([]stage, len(all))
 	memories := make([]device.Range, len(all))
-	for len(order) > 0 {
-		n, lo, hi := 1, all[order[0]].at, all[order[0]].at+all[order[0]].n
-		for n < len(order) && all[order[n]].at < hi {
-			hi = max(hi, all[order[n]].at+all[order[n]].n)
+	for len(left) > 0 {
+		n, lo, hi := 1, all[left[0]].at, all[left[0]].at+all[left[0]].n
+		for n < len(left) && all[left[n]].at < hi {
+			hi = max(hi, all[left[n]].at+all[left[n]].n)
 			n++
 		}
 		words := make([]uint64, (hi-lo+7)/8)
 		bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), hi-lo)
 		m := device.NewHost(bytes, nil)
-		for _, k := range order[:n] {
+		for _, k := range left[:n] {
 			at := all[k].at - lo
 			f.staged[k] = stage{all[k], bytes[at : at+all[k].n]}
 			memories[k] = device.Range{Memory: m, Offset: at, Bytes: all[k].n}
 		}
-		order = order[n:]
+		left = left[n:]
 	}
 	return func(buffer int) device.Range { return memories[slices.Index(in.Bufs, buffer)] }
 }
