@@ -79,7 +79,7 @@ func (d *dataFile) verify(p *pool) error {
 	}
 	d.f = f
 	p.note(d)
-	got, err := hashFile(f, d.want.Name)
+	got, err := hashFile(f, f.Size(), d.want.Name)
 	switch {
 	case err != nil:
 		return err

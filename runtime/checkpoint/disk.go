@@ -211,6 +211,6 @@ func (d *disk) probeFile(path string, n int64) error {
 	if err := d.step("sync the probe", f.Sync); err != nil {
 		return err
 	}
-	_, err = hashFile(diskFile{f, n}, modelFile)
+	_, err = hashFile(f, n, modelFile)
 	return err
 }

@@ -88,7 +88,7 @@ func (w *diskDraft) finish(name string, size int64) (manifestFile, error) {
 	if err != nil {
 		return manifestFile{}, err
 	}
-	info, err := hashFile(diskFile{f, st.Size()}, name)
+	info, err := hashFile(f, st.Size(), name)
 	if err != nil {
 		return manifestFile{}, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"ptc/internal/order"
 	"ptc/runtime/checkpoint/safetensors"
-	"ptc/runtime/storage"
 )
 
 // Slice is a box of a global tensor; the zero Slice is all of it.
@@ -85,8 +84,8 @@ type manifestFile struct {
 // several requests.
 const hashBlock = 16 << 20
 
-func hashFile(f storage.File, name string) (manifestFile, error) {
+func hashFile(f io.ReaderAt, size int64, name string) (manifestFile, error) {
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, f.Size()), make([]byte, min(hashBlock, f.Size()+1)))
+	n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, size), make([]byte, min(hashBlock, size+1)))
 	return manifestFile{Name: name, Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }

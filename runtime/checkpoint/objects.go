@@ -114,7 +114,7 @@ func (o *objects) clear() error {
 		if slices.Contains(files[name], manifestName) {
 			continue
 		}
-		if there, err := o.has(name + "/" + manifestName); there || err != nil { // the listing need not be whole
+		if there, err := o.f.Has(name + "/" + manifestName); there || err != nil { // the listing need not be whole
 			return cmp.Or(err, error(&Error{Dir: storage.Join(o.dir, name), Msg: "has a manifest that the store does not list"}))
 		}
 		for _, file := range files[name] {
@@ -132,18 +132,6 @@ func (o *objects) clear() error {
 	}
 	o.tidied = true
 	return nil
-}
-
-// has asks the store for an object.
-func (o *objects) has(name string) (bool, error) {
-	f, err := o.f.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, f.Close()
 }
 
 func (o *objects) delete(name string) error {

@@ -152,24 +152,8 @@ func openFolder(dir string) (folder, error) {
 type diskFolder struct{ *os.Root }
 
 func (d diskFolder) open(name string) (storage.File, error) {
-	f, err := regular.OpenIn(d.Root, name)
-	if err != nil {
-		return nil, err
-	}
-	st, err := f.Stat()
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return diskFile{f, st.Size()}, nil
+	return storage.Local(regular.OpenIn(d.Root, name))
 }
-
-type diskFile struct {
-	*os.File
-	size int64
-}
-
-func (f diskFile) Size() int64 { return f.size }
 
 // objectFolder reads the objects of a checkpoint.
 type objectFolder struct{ f *storage.Folder }

@@ -120,9 +120,11 @@ func alike(list []Collective) []Collective {
 	return out
 }
 
-func communicationHead(b *strings.Builder, p *program.Plan) {
+func communicationHead(b *strings.Builder, d *Description, p *program.Plan) {
 	count, bytes := busiest(p)
 	fmt.Fprintf(b, "\nCommunication in a step; a device has at most %s, of %s\n", units.Plural(count, "operation"), units.Bytes(bytes))
+	levelTable(b, d)
+	b.WriteString("  Of all devices\n")
 }
 
 func total(list []Collective) (all, overlapped int64) {
@@ -151,9 +153,7 @@ func communicationTable(b *strings.Builder, d *Description, p *program.Plan) {
 	if len(d.Collectives) == 0 {
 		return
 	}
-	communicationHead(b, p)
-	levelTable(b, d)
-	b.WriteString("  Of all devices\n")
+	communicationHead(b, d, p)
 	all, _ := total(d.Collectives)
 	fmt.Fprintf(b, "  %6s  %11s  %6s  %-16s %-8s %s\n", "count", "each", "share", "kind", "over", "where, and why")
 	for _, c := range alike(d.Collectives) {
@@ -172,9 +172,7 @@ func communicationTotals(b *strings.Builder, d *Description, p *program.Plan) {
 	if len(d.Collectives) == 0 {
 		return
 	}
-	communicationHead(b, p)
-	levelTable(b, d)
-	b.WriteString("  Of all devices\n")
+	communicationHead(b, d, p)
 	type key struct{ kind, axis string }
 	var groups folded[key, Collective]
 	list := alike(d.Collectives)

@@ -200,13 +200,7 @@ func (p *parser) primary() expr {
 		return x
 	case t.is("["):
 		l := &display{line: t.line}
-		for !p.skip("]") {
-			if len(l.items) > 0 {
-				p.want(",")
-				if p.skip("]") {
-					break
-				}
-			}
+		for range p.list("]") {
 			l.items = append(l.items, p.expression(true))
 		}
 		return l
@@ -218,15 +212,27 @@ func (p *parser) primary() expr {
 	return nil
 }
 
-func (p *parser) dict(line int) expr {
-	d := &dictDisplay{line: line}
-	for !p.skip("}") {
-		if len(d.keys) > 0 {
-			p.want(",")
-			if p.skip("}") {
-				break
+// list stops in front of each element of a list, up to the bracket that closes it. A comma may follow the last
+// element.
+func (p *parser) list(closing string) func(yield func() bool) {
+	return func(yield func() bool) {
+		for first := true; !p.skip(closing); first = false {
+			if !first {
+				p.want(",")
+				if p.skip(closing) {
+					return
+				}
+			}
+			if !yield() {
+				return
 			}
 		}
+	}
+}
+
+func (p *parser) dict(line int) expr {
+	d := &dictDisplay{line: line}
+	for range p.list("}") {
 		d.keys = append(d.keys, p.expression(true))
 		p.want(":")
 		d.vals = append(d.vals, p.expression(true))

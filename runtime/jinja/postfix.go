@@ -65,13 +65,7 @@ type arguments struct {
 
 func (p *parser) arguments() (a arguments) {
 	p.want("(")
-	for n := 0; !p.skip(")"); n++ {
-		if n > 0 {
-			p.want(",")
-			if p.skip(")") {
-				break
-			}
-		}
+	for range p.list(")") {
 		t := p.now()
 		switch {
 		case t.is("*") && a.rest == nil && a.more == nil:

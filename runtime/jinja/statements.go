@@ -169,13 +169,7 @@ func (p *parser) leave(line int, stop bool) statement {
 // parameters are those of a macro.
 func (p *parser) parameters() (names []string, defaults []expr) {
 	p.want("(")
-	for n := 0; !p.skip(")"); n++ {
-		if n > 0 {
-			p.want(",")
-			if p.skip(")") {
-				break
-			}
-		}
+	for range p.list(")") {
 		t := p.wantKind(name, "the name of a parameter")
 		names = append(names, t.text)
 		if p.skip("=") {

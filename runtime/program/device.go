@@ -1,6 +1,10 @@
 package program
 
-import "ptc/internal/dtype"
+import (
+	"slices"
+
+	"ptc/internal/dtype"
+)
 
 // Device is the program of one device, or of several that run the same: of all
 // ranks with the coordinates At on the mesh axes [Plan.By]. Ranks are row-major
@@ -29,6 +33,15 @@ func (d *Device) Size(memory string) int64 {
 		return d.Disk
 	}
 	return -1
+}
+
+// Program is the program of a name, or nil.
+func (d *Device) Program(name string) *Program {
+	i := slices.IndexFunc(d.Progs, func(p Program) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &d.Progs[i]
 }
 
 // Count is how many instances a stack has, by its number; 1 for 0, of what is there

@@ -55,10 +55,10 @@ func mapOf(p *program.Plan) (m *Map, why string) {
 			class = i
 		}
 	}
-	if class < 0 || stepOf(&p.Devices[class]) == nil {
+	if class < 0 || p.Devices[class].Program("step") == nil {
 		return nil, "the plan has no step"
 	}
-	if n := issued(&p.Devices[class], stepOf(&p.Devices[class])); n == 0 || n > maxMapped {
+	if n := issued(&p.Devices[class], p.Devices[class].Program("step")); n == 0 || n > maxMapped {
 		return nil, fmt.Sprintf("a step has %s, and a map is of 1 to %d", units.Plural(n, "instruction"), maxMapped)
 	}
 	one := *p
@@ -68,7 +68,7 @@ func mapOf(p *program.Plan) (m *Map, why string) {
 		return nil, err.Error()
 	}
 	d := &whole.Devices[0]
-	prog := stepOf(d)
+	prog := d.Program("step")
 	values := lives.Of(whole, d, prog)
 	m = &Map{Class: class, Arena: d.Arena, Instructions: len(prog.Instrs), Values: len(values)}
 	peak, live := lives.Sweep(values, len(prog.Instrs), columns)

@@ -68,23 +68,13 @@ func classesOf(p *program.Plan) []Class {
 	out := []Class{}
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		c := Class{At: map[string]int{}, Arena: d.Arena, Host: d.Host, Disk: d.Disk, Codes: issued(d, stepOf(d))}
+		c := Class{At: map[string]int{}, Arena: d.Arena, Host: d.Host, Disk: d.Disk, Codes: issued(d, d.Program("step"))}
 		for j, axis := range p.By {
 			c.At[axis] = d.At[j]
 		}
 		out = append(out, c)
 	}
 	return out
-}
-
-// stepOf is the program of a training step, or nil.
-func stepOf(d *program.Device) *program.Program {
-	for i := range d.Progs {
-		if d.Progs[i].Name == "step" {
-			return &d.Progs[i]
-		}
-	}
-	return nil
 }
 
 // shardings are those of every tensor, in the order of the devices and their lists; a

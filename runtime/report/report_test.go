@@ -150,7 +150,7 @@ func disjoint(t *testing.T, all []rectangle) {
 // in pieces, or read before it is written, is all there in the places that are read.
 func covered(t *testing.T, p *program.Plan, all []rectangle) {
 	t.Helper()
-	d, prog := &p.Devices[0], stepOf(&p.Devices[0])
+	d, prog := &p.Devices[0], p.Devices[0].Program("step")
 	for i := range prog.Instrs {
 		in := &prog.Instrs[i]
 		reads, writes := p.Touches(in)

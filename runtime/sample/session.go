@@ -95,14 +95,7 @@ func errorf(err error, format string, args ...any) error {
 
 // Samples reports whether a plan is one that samples.
 func Samples(plan *program.Plan) bool {
-	for i := range plan.Devices {
-		for _, p := range plan.Devices[i].Progs {
-			if p.Name == Program {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(plan.Devices, func(d program.Device) bool { return d.Program(Program) != nil })
 }
 
 // Open captures a plan that samples and gives it its parameters. It has to be closed.

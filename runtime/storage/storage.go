@@ -41,7 +41,11 @@ func Open(place string) (File, error) {
 		}
 		return s.open(place)
 	}
-	f, err := regular.Open(place)
+	return Local(regular.Open(place))
+}
+
+// Local returns an open file of this machine, or the error of opening it.
+func Local(f *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,14 @@ func Exists(place string) (bool, error) {
 		_, err := os.Stat(place)
 		return err == nil, nil
 	}
-	f, err := Open(place)
+	return there(Open(place))
+}
+
+// Has asks the store for an object.
+func (f *Folder) Has(name string) (bool, error) { return there(f.Open(name)) }
+
+// there says whether a file could be opened, and closes it.
+func there(f File, err error) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -91,24 +91,16 @@ func (r *Result) Of(p Point, model string) error {
 
 // Save writes a result.
 func (r *Result) Save(below string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(filepath.Join(Dir(below, r.Point), resultName), append(text, '\n'))
+	return atomicfile.WriteJSON(filepath.Join(Dir(below, r.Point), resultName), r)
 }
 
 // Write writes results.csv and results.json.
 func Write(below string, results []Result) error {
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
 	table, err := CSV(results)
 	if err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.WriteFile(filepath.Join(below, "results.json"), append(text, '\n')),
+	return errors.Join(atomicfile.WriteJSON(filepath.Join(below, "results.json"), results),
 		atomicfile.WriteFile(filepath.Join(below, "results.csv"), table))
 }
 

@@ -62,7 +62,7 @@ func simulate(p *program.Plan, most int) *simulation {
 	s := &simulation{plan: p, sent: map[channel][]int{}, task: map[string]int{}}
 	turns := 0
 	for i := range p.Devices {
-		prog := stepOf(&p.Devices[i])
+		prog := p.Devices[i].Program("step")
 		if prog == nil || len(prog.Tasks) == 0 {
 			return nil
 		}
@@ -79,15 +79,6 @@ func simulate(p *program.Plan, most int) *simulation {
 		return nil
 	}
 	return s
-}
-
-func stepOf(d *program.Device) *program.Program {
-	for i := range d.Progs {
-		if d.Progs[i].Name == "step" {
-			return &d.Progs[i]
-		}
-	}
-	return nil
 }
 
 // simulation runs the turns of all classes of devices, of each its first rank.

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -165,56 +166,38 @@ func cutAt(f finder, behavior string, invert bool) (cutter, error) {
 var behaviors = map[string]func([]span) []span{
 	"Isolated": func(s []span) []span { return s },
 	"Removed": func(s []span) []span {
-		var out []span
-		for _, x := range s {
-			if !x.match {
-				out = append(out, x)
-			}
-		}
-		return out
+		return slices.DeleteFunc(slices.Clone(s), func(x span) bool { return x.match })
 	},
-	"Contiguous": func(s []span) []span {
-		var out []span
-		before := false
-		for _, x := range s {
-			if n := len(out); n > 0 && x.match == before {
-				out[n-1].to = x.to
-			} else {
-				out = append(out, x)
-			}
-			before = x.match
-		}
-		return out
-	},
-	"MergedWithPrevious": func(s []span) []span {
-		var out []span
-		before := false
-		for _, x := range s {
-			if n := len(out); n > 0 && x.match && !before {
-				out[n-1].to = x.to
-			} else {
-				out = append(out, x)
-			}
-			before = x.match
-		}
-		return out
-	},
+	"Contiguous":         func(s []span) []span { return merged(s, func(match, before bool) bool { return match == before }) },
+	"MergedWithPrevious": func(s []span) []span { return merged(s, func(match, before bool) bool { return match && !before }) },
 	"MergedWithNext": func(s []span) []span {
 		out := make([]span, 0, len(s))
 		behind := false
-		for i := len(s) - 1; i >= 0; i-- {
-			if n := len(out); n > 0 && s[i].match && !behind {
-				out[n-1].from = s[i].from
+		for _, x := range slices.Backward(s) {
+			if n := len(out); n > 0 && x.match && !behind {
+				out[n-1].from = x.from
 			} else {
-				out = append(out, s[i])
+				out = append(out, x)
 			}
-			behind = s[i].match
+			behind = x.match
 		}
-		for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-			out[i], out[j] = out[j], out[i]
-		}
+		slices.Reverse(out)
 		return out
 	},
+}
+
+// merged joins spans to the ones before them, where join says so of the two.
+func merged(s []span, join func(match, before bool) bool) (out []span) {
+	before := false
+	for _, x := range s {
+		if n := len(out); n > 0 && join(x.match, before) {
+			out[n-1].to = x.to
+		} else {
+			out = append(out, x)
+		}
+		before = x.match
+	}
+	return out
 }
 
 // gpt2Words is the pattern of ByteLevel.

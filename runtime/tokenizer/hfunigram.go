@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"unicode/utf8"
 )
 
 // unigram takes the tokens whose probabilities have the largest product. Kudo,
@@ -52,56 +51,19 @@ func parseUnigram(raw json.RawMessage) (*unigram, error) {
 
 func (u *unigram) tokens() map[string]int32 { return u.vocab }
 
-// node is the best way to a place of the text.
-type node struct {
-	score float64
-	from  int // -1: there is none yet
-	id    int32
-}
-
 func (u *unigram) encodeWord(word string, out []int32) ([]int32, error) {
-	best := make([]node, len(word)+1)
-	for i := range best {
-		best[i].from = -1
+	list, missing := bestPieces(u.trie, word, func(_ int, id int32) (float64, bool) { return u.scores[id], true }, u.unk, u.worst-unkPenalty)
+	if missing >= 0 && u.unk < 0 {
+		return nil, fmt.Errorf("the text has %q, which is not a token, and the tokenizer has no token for unknown text", missing)
 	}
-	for at, r := range word {
-		size, whole := utf8.RuneLen(r), false
-		offer := func(length int, id int32, score float64) {
-			n := &best[at+length]
-			if score += best[at].score; n.from < 0 || score > n.score {
-				*n = node{score, at, id}
-			}
+	for i, p := range list {
+		if i+1 < len(list) && p.id == u.unk && list[i+1].id == u.unk { // unknown characters that follow one another are one
+			list[i+1].text = p.text + list[i+1].text
+			continue
 		}
-		u.trie.each(word[at:], func(length int, id int32) {
-			offer(length, id, u.scores[id])
-			whole = whole || length == size
-		})
-		if !whole {
-			if u.unk < 0 {
-				return nil, fmt.Errorf("the text has %q, which is not a token, and the tokenizer has no token for unknown text", r)
-			}
-			offer(size, u.unk, u.worst-unkPenalty)
-		}
-	}
-	return u.backward(word, best, out), nil
-}
-
-// backward reads the best way from its end, with unknown characters that follow
-// one another as one.
-func (u *unigram) backward(word string, best []node, out []int32) []int32 {
-	var pieces []string
-	for end := len(word); end > 0; {
-		n := best[end]
-		start := n.from
-		for n.id == u.unk && start > 0 && best[start].id == u.unk {
-			start = best[start].from
-		}
-		pieces, end = append(pieces, word[start:end]), start
-	}
-	for i := len(pieces) - 1; i >= 0; i-- {
-		id, ok := u.vocab[pieces[i]]
+		id, ok := u.vocab[p.text]
 		if !ok && u.bytes {
-			if ids, ok := byteTokens(u.vocab, pieces[i]); ok {
+			if ids, ok := byteTokens(u.vocab, p.text); ok {
 				out = append(out, ids...)
 				continue
 			}
@@ -111,5 +73,5 @@ func (u *unigram) backward(word string, best []node, out []int32) []int32 {
 		}
 		out = append(out, id)
 	}
-	return out
+	return out, nil
 }

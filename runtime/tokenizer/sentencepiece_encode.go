@@ -5,18 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// spSpan is a piece of the normalized text and its number.
-type spSpan struct {
-	text string
-	id   int32
-}
-
 func (m *spModel) encode(raw []byte) ([]int32, error) {
 	text, err := m.normalize(string(raw))
 	if err != nil {
 		return nil, err
 	}
-	var spans []spSpan
+	var spans []textPiece
 	if m.kind == spBPE {
 		spans = m.mergePieces(text)
 	} else {
@@ -42,52 +36,23 @@ func (m *spModel) encode(raw []byte) ([]int32, error) {
 
 // bestPieces is the unigram model. Sums are rounded to f32 where the reference
 // keeps them, as near ties depend on it.
-func (m *spModel) bestPieces(text string) []spSpan {
-	type node struct {
-		score float32
-		from  int
-		id    int32
-	}
-	best := make([]node, len(text)+1)
-	for i := range best {
-		best[i].from = -1
-	}
-	for at, r := range text {
-		size, whole := utf8.RuneLen(r), false
-		offer := func(length int, id int32, score float32) {
-			n := &best[at+length]
-			if score += best[at].score; n.from < 0 || score > n.score {
-				*n = node{score, at, id}
-			}
+func (m *spModel) bestPieces(text string) []textPiece {
+	out, _ := bestPieces(m.trie, text, func(length int, id int32) (float32, bool) {
+		switch p := &m.pieces[id]; p.kind {
+		case pieceUnused:
+			return 0, false
+		case pieceUserDefined:
+			return float32(length)*userBonus - userCost, true
+		default:
+			return p.score, true
 		}
-		m.trie.each(text[at:], func(length int, id int32) {
-			switch p := &m.pieces[id]; p.kind {
-			case pieceUnused:
-				return
-			case pieceUserDefined:
-				offer(length, id, float32(length)*userBonus-userCost)
-			default:
-				offer(length, id, p.score)
-			}
-			whole = whole || length == size
-		})
-		if !whole {
-			offer(size, m.unk, m.worst-unkPenalty)
-		}
-	}
-	var out []spSpan
-	for end := len(text); end > 0; end = best[end].from {
-		out = append(out, spSpan{text[best[end].from:end], best[end].id})
-	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
+	}, m.unk, m.worst-unkPenalty)
 	return out
 }
 
 // mergePieces is byte pair encoding, in which the piece of the highest score is
 // merged first. A piece that is not to be used is taken apart again.
-func (m *spModel) mergePieces(text string) []spSpan {
+func (m *spModel) mergePieces(text string) []textPiece {
 	var symbols []symbol
 	for at := 0; at < len(text); {
 		n, _ := m.user.longest(text[at:])
@@ -110,7 +75,7 @@ func (m *spModel) mergePieces(text string) []spSpan {
 		}
 		return pair{-float64(m.pieces[id].score), id}, true
 	})
-	var out []spSpan
+	var out []textPiece
 	for i := range symbols {
 		if s := &symbols[i]; !s.gone {
 			out = m.apart(text[s.from:s.to], parts, out)
@@ -119,7 +84,7 @@ func (m *spModel) mergePieces(text string) []spSpan {
 	return out
 }
 
-func (m *spModel) apart(s string, parts map[string]int, out []spSpan) []spSpan {
+func (m *spModel) apart(s string, parts map[string]int, out []textPiece) []textPiece {
 	id, ok := m.lookup[s]
 	if !ok {
 		id = m.unk
@@ -127,7 +92,7 @@ func (m *spModel) apart(s string, parts map[string]int, out []spSpan) []spSpan {
 	if left, unused := parts[s]; unused && ok {
 		return m.apart(s[left:], parts, m.apart(s[:left], parts, out))
 	}
-	return append(out, spSpan{s, id})
+	return append(out, textPiece{s, id})
 }
 
 // decode joins pieces, with spaces for what stands for them, and without the one

@@ -1,5 +1,10 @@
 package tokenizer
 
+import (
+	"slices"
+	"unicode/utf8"
+)
+
 // trie finds the tokens at the start of a text.
 type trie struct {
 	next  map[uint64]int32 // node and byte to node
@@ -48,4 +53,52 @@ func (t *trie) each(text string, do func(length int, value int32)) {
 func (t *trie) longest(text string) (length int, value int32) {
 	t.each(text, func(n int, v int32) { length, value = n, v })
 	return length, value
+}
+
+// textPiece is a piece of a text, and the token that it is.
+type textPiece struct {
+	text string
+	id   int32
+}
+
+// bestPieces cuts a text into the tokens with the largest sum of scores. score is the one of a token; ok is false for
+// a token that is not to be used. A character that is no token is the token unknown, with the score worst; missing is
+// the first one, or -1.
+func bestPieces[F float32 | float64](t *trie, text string, score func(length int, id int32) (x F, ok bool), unknown int32, worst F) (out []textPiece, missing rune) {
+	type node struct { // the best way to a place of the text
+		score F
+		from  int // -1: there is none yet
+		id    int32
+	}
+	best := make([]node, len(text)+1)
+	for i := range best {
+		best[i].from = -1
+	}
+	missing = -1
+	for at, r := range text {
+		size, whole := utf8.RuneLen(r), false
+		offer := func(length int, id int32, score F) {
+			n := &best[at+length]
+			if score += best[at].score; n.from < 0 || score > n.score {
+				*n = node{score, at, id}
+			}
+		}
+		t.each(text[at:], func(length int, id int32) {
+			if x, ok := score(length, id); ok {
+				offer(length, id, x)
+				whole = whole || length == size
+			}
+		})
+		if !whole {
+			offer(size, unknown, worst)
+			if missing < 0 {
+				missing = r
+			}
+		}
+	}
+	for end := len(text); end > 0; end = best[end].from {
+		out = append(out, textPiece{text[best[end].from:end], best[end].id})
+	}
+	slices.Reverse(out)
+	return out, missing
 }

@@ -232,7 +232,7 @@ func (k *keeper) best(data string) float64 {
 // validated notes the validation loss after a step, for a save of that step.
 func (k *keeper) validated(step int64, loss float64) {
 	k.validStep = step
-	if k.meta.Valid = nil; !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+	if k.meta.Valid = nil; finite(loss) {
 		k.meta.Valid = &loss
 	}
 }
@@ -242,7 +242,7 @@ func (k *keeper) metaOf(step int64, loss float64) checkpoint.Meta {
 	meta := k.meta
 	meta.Step, meta.Loss = step, nil
 	meta.Phases, meta.Data = k.fed.until(step)
-	if !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+	if finite(loss) {
 		meta.Loss = &loss
 	}
 	if k.validStep != step {

@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -189,7 +190,7 @@ var errNoStep = errorf(ExitFile, "the plan has no program step: it does not trai
 // trains reports whether a plan has the program of a step.
 func trains(plan *program.Plan) bool {
 	return slices.ContainsFunc(plan.Devices, func(d program.Device) bool {
-		return slices.ContainsFunc(d.Progs, func(p program.Program) bool { return p.Name == "step" })
+		return d.Program("step") != nil
 	})
 }
 
@@ -217,51 +218,37 @@ func (o *Options) steps(plan *program.Plan) int64 {
 
 // check finds contradictions, and the number of the last step.
 func (o *Options) check(plan *program.Plan) (last int64, err error) {
-	switch {
-	case o.Steps < 0:
-		return 0, errorf(ExitUsage, "%d steps cannot be run", o.Steps)
-	case o.Epochs < 0:
-		return 0, errorf(ExitUsage, "%d epochs cannot be run", o.Epochs)
-	case o.Epochs > 0 && o.Steps > 0:
-		return 0, errorf(ExitUsage, "a run is as long as either its steps or its epochs say").hint("drop --steps or --epochs")
-	case o.Every < 0:
-		return 0, errorf(ExitUsage, "a negative number of steps between checkpoints")
-	case o.Threads < 0:
-		return 0, errorf(ExitUsage, "%d threads cannot run", o.Threads)
-	case (o.Resume || o.ResumeFrom != "") && o.Checkpoint == "":
-		return 0, errorf(ExitUsage, "to resume, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
-	case o.After < 0:
-		return 0, errorf(ExitUsage, "a phase cannot begin behind step %d", o.After)
-	case o.After > 0 && !o.Resume && !o.ResumeIfAny && o.ResumeFrom == "":
-		return 0, errorf(ExitUsage, "--after is for a run that goes on from a checkpoint").hint("pass --resume, or drop --after")
-	case o.NewData && !o.Resume && !o.ResumeIfAny && o.ResumeFrom == "":
-		return 0, errorf(ExitUsage, "--new-data is for a run that goes on with other data than its checkpoint's").hint("pass --resume, or drop --new-data")
-	case o.Overwrite && o.Checkpoint == "":
-		return 0, errorf(ExitUsage, "there is no folder whose checkpoints could be replaced").hint("pass --checkpoint DIR")
-	case o.ResumeIfAny && o.Checkpoint == "":
-		return 0, errorf(ExitUsage, "to resume if there is a checkpoint, the folder of the checkpoints is needed").hint("pass --checkpoint DIR")
-	case o.Grace < 0:
-		return 0, errorf(ExitUsage, "%v is no time in which a run could end", o.Grace)
-	case o.Grace > 0 && o.Checkpoint == "":
-		return 0, errorf(ExitUsage, "there is no folder for a checkpoint to be saved within %v", o.Grace).hint("pass --checkpoint DIR")
-	case o.ResumeFrom != "" && (o.Resume || o.ResumeIfAny):
-		return 0, errorf(ExitUsage, "a run goes on from one checkpoint: that of %s or the latest of its own", o.ResumeFrom)
-	case (o.Resume || o.ResumeIfAny) && o.Overwrite:
-		return 0, errorf(ExitUsage, "a run either goes on from the checkpoints of a folder or replaces them").
-			hint("drop --resume or --overwrite")
-	case o.InitPartial && o.Init == "":
-		return 0, errorf(ExitUsage, "--init-partial is about the file of --init, and there is none")
-	case (o.Resume || o.ResumeFrom != "") && o.Init != "":
-		return 0, errorf(ExitUsage, "a run starts either from a checkpoint or from given parameters, not from both").
-			hint("drop --resume or --init")
-	case o.Keep != 0 && o.Checkpoint == "":
-		return 0, errorf(ExitUsage, "there is no folder in which to keep checkpoints").hint("pass --checkpoint DIR")
-	case o.KeepBest && o.Checkpoint == "":
-		return 0, errorf(ExitUsage, "there is no folder in which to keep the best checkpoint").hint("pass --checkpoint DIR")
-	case o.KeepBest && cmp.Or(o.ValidEvery, plan.Data.EvalEvery) <= 0:
-		return 0, errorf(ExitUsage, "which checkpoint is the best is not known without validation while training").hint("pass --eval-every N")
-	case o.Every > 0 && o.Checkpoint == "":
-		return 0, errorf(ExitUsage, "there is no folder for a checkpoint every %d steps", o.Every).hint("pass --checkpoint DIR")
+	folder := "pass --checkpoint DIR"
+	none, resumes, named := o.Checkpoint == "", o.Resume || o.ResumeIfAny, o.ResumeFrom != ""
+	for _, c := range []struct {
+		wrong     bool
+		msg, hint string
+	}{
+		{o.Steps < 0, fmt.Sprintf("--steps is %d, and must not be negative", o.Steps), ""},
+		{o.Epochs < 0, fmt.Sprintf("--epochs is %d, and must not be negative", o.Epochs), ""},
+		{o.Epochs > 0 && o.Steps > 0, "--steps and --epochs both set the length of the run", "drop --steps or --epochs"},
+		{o.Every < 0, fmt.Sprintf("--every is %d, and must not be negative", o.Every), ""},
+		{o.Threads < 0, fmt.Sprintf("--threads is %d, and must not be negative", o.Threads), ""},
+		{(o.Resume || named) && none, "--resume needs the folder of the checkpoints", folder},
+		{o.After < 0, fmt.Sprintf("--after is %d, and must not be negative", o.After), ""},
+		{o.After > 0 && !resumes && !named, "--after applies only to a run that resumes", "pass --resume, or drop --after"},
+		{o.NewData && !resumes && !named, "--new-data applies only to a run that resumes", "pass --resume, or drop --new-data"},
+		{o.Overwrite && none, "--overwrite needs the folder of the checkpoints", folder},
+		{o.ResumeIfAny && none, "--resume=auto needs the folder of the checkpoints", folder},
+		{o.Grace < 0, fmt.Sprintf("--grace is %v, and must not be negative", o.Grace), ""},
+		{o.Grace > 0 && none, "--grace needs a folder for the final checkpoint", folder},
+		{named && resumes, fmt.Sprintf("a run resumes from %s or from the latest checkpoint in its own folder, not from both", o.ResumeFrom), ""},
+		{resumes && o.Overwrite, "a run either resumes from the checkpoints in a folder or replaces them", "drop --resume or --overwrite"},
+		{o.InitPartial && o.Init == "", "--init-partial needs a file of parameters", "pass --init FILE, or drop --init-partial"},
+		{(o.Resume || named) && o.Init != "", "a run starts from a checkpoint or from given parameters, not from both", "drop --resume or --init"},
+		{o.Keep != 0 && none, "--keep needs the folder of the checkpoints", folder},
+		{o.KeepBest && none, "--keep-best needs the folder of the checkpoints", folder},
+		{o.KeepBest && cmp.Or(o.ValidEvery, plan.Data.EvalEvery) <= 0, "--keep-best needs validations during training", "pass --eval-every N"},
+		{o.Every > 0 && none, "--every needs the folder of the checkpoints", folder},
+	} {
+		if c.wrong {
+			return 0, &Error{Code: ExitUsage, Msg: c.msg, Hint: c.hint}
+		}
 	}
 	last = o.steps(plan)
 	switch {
@@ -270,9 +257,9 @@ func (o *Options) check(plan *program.Plan) (last int64, err error) {
 	case last < 1 && !trains(plan):
 		return 0, errNoStep
 	case last < 1:
-		return 0, errorf(ExitUsage, "the plan does not say how many steps to train").hint("pass --steps N or --epochs N")
+		return 0, errorf(ExitUsage, "the plan does not set the number of steps").hint("pass --steps N or --epochs N")
 	case last > math.MaxInt32:
-		return 0, errorf(ExitUsage, "%d steps are more than the 31 bits of a step's number", last)
+		return 0, errorf(ExitUsage, "the run has %d steps, and the number of a step has only 31 bits", last)
 	}
 	return last, nil
 }

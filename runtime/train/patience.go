@@ -96,8 +96,7 @@ func (p *patience) kept() *checkpoint.Patience {
 		return nil
 	}
 	k := &checkpoint.Patience{Since: p.since, Step: p.step}
-	if !math.IsNaN(p.best) && !math.IsInf(p.best, 0) {
-		best := p.best
+	if best := p.best; finite(best) {
 		k.Best = &best
 	}
 	return k

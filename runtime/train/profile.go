@@ -78,7 +78,10 @@ func (p *profiler) finish(j *job) (*profile.Report, error) {
 	case j.o.ProfileFile == "":
 		return report, nil
 	}
-	return report, writeJSON(j.o.ProfileFile, report)
+	if err := atomicfile.WriteJSON(j.o.ProfileFile, report); err != nil {
+		return report, fileError(err, "%s cannot be written", j.o.ProfileFile)
+	}
+	return report, nil
 }
 
 // gatherProfile puts the devices of all processes into the report.
@@ -106,26 +109,6 @@ func gatherProfile(end comm.Device, report *profile.Report) error {
 			return &Error{Code: ExitBug, Msg: "a profile cannot be read", Err: err}
 		}
 		report.Ranks = append(report.Ranks, ranks...)
-	}
-	return nil
-}
-
-// writeJSON writes a file, whole or not at all.
-func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return &Error{Code: ExitBug, Msg: path + " cannot be written", Err: err}
-	}
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		return fileError(err, "%s cannot be written", path)
-	}
-	defer f.Abort()
-	if _, err = f.Write(append(text, '\n')); err == nil {
-		err = f.Commit()
-	}
-	if err != nil {
-		return fileError(err, "%s cannot be written", path)
 	}
 	return nil
 }

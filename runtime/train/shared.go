@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,6 +63,15 @@ func (s *sharing) broadcast(b []byte, label string) (func() error, error) {
 		return nil, err
 	}
 	return call.Run, nil
+}
+
+// once gives all processes the root's bytes.
+func (s *sharing) once(b []byte, label string) error {
+	say, err := s.broadcast(b, label)
+	if err != nil {
+		return err
+	}
+	return say()
 }
 
 // batches readies that all processes get the fields of a batch.
@@ -189,28 +199,15 @@ func (s *sharing) describe(src data.Source) (*elsewhere, error) {
 	size := make([]byte, 4)
 	if src != nil {
 		text, _ = json.Marshal(&elsewhere{src.Fields(), src.Held(), src.Examples(), src.Describe(), src.Recipe(), src.Fingerprint()})
-		for i := range size {
-			size[i] = byte(len(text) >> (8 * i))
-		}
+		binary.LittleEndian.PutUint32(size, uint32(len(text)))
 	}
-	say, err := s.broadcast(size, "length of what the data is")
-	if err == nil {
-		err = say()
-	}
-	if err != nil {
+	if err := s.once(size, "length of what the data is"); err != nil {
 		return nil, err
 	}
 	if src == nil {
-		n := 0
-		for i, b := range size {
-			n |= int(b) << (8 * i)
-		}
-		text = make([]byte, n)
+		text = make([]byte, binary.LittleEndian.Uint32(size))
 	}
-	if say, err = s.broadcast(text, "what the data is"); err == nil {
-		err = say()
-	}
-	if err != nil {
+	if err := s.once(text, "what the data is"); err != nil {
 		return nil, err
 	}
 	e := new(elsewhere)

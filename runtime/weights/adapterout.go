@@ -9,6 +9,7 @@ import (
 
 	"ptc/internal/dtype"
 	"ptc/internal/hfclass"
+	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/checkpoint/safetensors"
 	"ptc/runtime/program"
 )
@@ -79,7 +80,7 @@ func ExportAdapter(src Source, plan *program.Plan, n *program.Names, dir string,
 		if err != nil {
 			return err
 		}
-		return writeFile(filepath.Join(tmp, adapterConfigFile), text)
+		return atomicfile.WriteFile(filepath.Join(tmp, adapterConfigFile), text)
 	})
 }
 

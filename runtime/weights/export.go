@@ -1,7 +1,6 @@
 package weights
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,7 +62,7 @@ func Export(src Source, n *program.Names, dir string, o Options) error {
 		if err != nil {
 			return err
 		}
-		return writeFile(filepath.Join(tmp, configFile), text)
+		return atomicfile.WriteFile(filepath.Join(tmp, configFile), text)
 	})
 }
 
@@ -161,11 +160,7 @@ func exportShards(src Source, n *program.Names, out []safetensors.Tensor, dir st
 	if len(files) == 1 {
 		return nil
 	}
-	text, err := json.MarshalIndent(map[string]any{"metadata": map[string]int64{"total_size": total}, "weight_map": where}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFile(filepath.Join(dir, indexFile), append(text, '\n'))
+	return atomicfile.WriteJSON(filepath.Join(dir, indexFile), map[string]any{"metadata": map[string]int64{"total_size": total}, "weight_map": where})
 }
 
 // pieces gives the pieces of a tensor, in their order and as elements of type d.
@@ -249,7 +244,7 @@ func CopyTokenizer(from, to string) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(to, name), text); err != nil {
+		if err := atomicfile.WriteFile(filepath.Join(to, name), text); err != nil {
 			return err
 		}
 	}
@@ -258,16 +253,3 @@ func CopyTokenizer(from, to string) error {
 
 // maxTokenizer bounds a file of a tokenizer, in bytes.
 const maxTokenizer = 256 << 20
-
-// WriteFile writes a file whole or not at all.
-func writeFile(path string, text []byte) error {
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Abort()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	return f.Commit()
-}

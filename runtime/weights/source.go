@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"ptc/runtime/checkpoint"
+	"ptc/runtime/checkpoint/atomicfile"
 	"ptc/runtime/checkpoint/safetensors"
 )
 
@@ -65,7 +66,7 @@ func CopyOrigin(from, to string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := writeFile(filepath.Join(to, configFile), text); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(to, configFile), text); err != nil {
 		return err
 	}
 	return CopyTokenizer(from, to)

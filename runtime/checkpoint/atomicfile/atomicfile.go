@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -165,6 +166,15 @@ func WriteFile(path string, data []byte) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// WriteJSON writes a whole file with a value as indented JSON.
+func WriteJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, append(text, '\n'))
 }
 
 // MkdirAll makes a folder and those above it that are missing, and makes their

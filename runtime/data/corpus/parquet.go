@@ -147,29 +147,36 @@ type rowReader struct {
 	row          int // the next one, in the file
 }
 
-func (r *rowReader) group(g parquet.RowGroup, do func(Document) error) error {
+// eachRow calls do for every row of a group, with its number in the file.
+func eachRow(g parquet.RowGroup, number *int, do func(parquet.Row) error) error {
 	rows := g.Rows()
 	defer rows.Close()
 	buf := make([]parquet.Row, 64)
 	for {
 		n, err := rows.ReadRows(buf)
 		for _, row := range buf[:n] {
-			d, bad := r.document(row)
-			if bad != nil {
-				return fmt.Errorf("row %d: %w", r.row, bad)
-			}
-			r.row++
-			if bad := do(d); bad != nil {
+			if bad := do(row); bad != nil {
 				return bad
 			}
+			*number++
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("row %d: %w", r.row, err)
+			return fmt.Errorf("row %d: %w", *number, err)
 		}
 	}
+}
+
+func (r *rowReader) group(g parquet.RowGroup, do func(Document) error) error {
+	return eachRow(g, &r.row, func(row parquet.Row) error {
+		d, err := r.document(row)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", r.row, err)
+		}
+		return do(d)
+	})
 }
 
 // document is a row's; one that is null has no tokens.

@@ -3,9 +3,7 @@ package corpus
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -25,33 +23,19 @@ func readParquetRecords(f *parquet.File, do func(Document) error) error {
 }
 
 func recordsOf(schema *parquet.Schema, g parquet.RowGroup, number *int, do func(Document) error) error {
-	rows := g.Rows()
-	defer rows.Close()
-	buf := make([]parquet.Row, 64)
-	for {
-		n, err := rows.ReadRows(buf)
-		for _, row := range buf[:n] {
-			place := fmt.Sprintf("row %d", *number)
-			var v any
-			if bad := schema.Reconstruct(&v, row); bad != nil {
-				return fmt.Errorf("%s: %w", place, bad)
-			}
-			var b bytes.Buffer
-			if bad := writeNode(&b, schema, v, 0); bad != nil {
-				return fmt.Errorf("%s: %w", place, bad)
-			}
-			*number++
-			if bad := do(Document{Record: b.Bytes(), Place: place}); bad != nil {
-				return bad
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
+	return eachRow(g, number, func(row parquet.Row) error {
+		place := fmt.Sprintf("row %d", *number)
+		var v any
+		var b bytes.Buffer
+		err := schema.Reconstruct(&v, row)
+		if err == nil {
+			err = writeNode(&b, schema, v, 0)
 		}
 		if err != nil {
-			return fmt.Errorf("row %d: %w", *number, err)
+			return fmt.Errorf("%s: %w", place, err)
 		}
-	}
+		return do(Document{Record: b.Bytes(), Place: place})
+	})
 }
 
 // maxNested bounds how deep groups are within each other.

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
@@ -145,11 +144,7 @@ func (w *writer) finish() error {
 }
 
 func (w *writer) write(name string) error {
-	text, err := json.MarshalIndent(w.m, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(filepath.Join(w.o.Dir, name), append(text, '\n'))
+	return atomicfile.WriteJSON(filepath.Join(w.o.Dir, name), w.m)
 }
 
 // check reads a shard of an earlier call.
