@@ -385,7 +385,7 @@ func TestResumeInAnotherPrecision(t *testing.T) {
 	}
 	_, err := train.Run(context.Background(), gpt(t, "compute = f32", "layers=1", "embed=16", "heads=1", "head=16", "ffn=48", "seq=16", "batch=2"),
 		train.Options{Steps: 6, Checkpoint: dir, Resume: true})
-	if err == nil || !strings.Contains(err.Error(), "is not of this model") {
+	if err == nil || !strings.Contains(err.Error(), "does not match this model") {
 		t.Errorf("another model's checkpoint: %v", err)
 	}
 }

@@ -242,10 +242,10 @@ func TestMPI(t *testing.T) {
 		t.Errorf("resumed: exit code %d:\n%s", code, out)
 	}
 	out, code := mpirun(t, 4, "run", zero3, "--steps", "6", "--checkpoint", pp2+".mpick")
-	if code != exitFile || strings.Count(out, "has checkpoints already, the latest of step 6") != 1 {
+	if code != exitFile || strings.Count(out, "already has checkpoints, the latest of step 6") != 1 {
 		t.Errorf("a new run in a folder with checkpoints: exit code %d:\n%s", code, out)
 	}
-	if out, code := mpirun(t, 3, "run", zero3, "--steps", "1"); code != exitFile || strings.Count(out, "the plan is for 4 devices, and MPI started 3 processes") != 1 {
+	if out, code := mpirun(t, 3, "run", zero3, "--steps", "1"); code != exitFile || strings.Count(out, "the plan is for 4 devices, but MPI started 3 processes") != 1 {
 		t.Errorf("3 processes: exit code %d:\n%s", code, out)
 	}
 }

@@ -58,7 +58,7 @@ func TestASamplingPlanDoesNotTrain(t *testing.T) {
 	small := project(t)
 	must(t, with(small, "compile", "p/model.ptl", "--target", "ref", "--sample", "-o", "s.bin", "-q")...)
 	for _, args := range [][]string{{"run", "s.bin"}, {"run", "s.bin", "--steps", "1"}} {
-		if r := ptc(t, args...); r.code != exitFile || !strings.Contains(r.err, "it does not train") {
+		if r := ptc(t, args...); r.code != exitFile || !strings.Contains(r.err, "it cannot train") {
 			t.Errorf("%v: code %d, %s", args, r.code, r.err)
 		}
 	}

@@ -148,7 +148,7 @@ func TestDocumentedPhases(t *testing.T) {
 		script := slices.Clone(runs)
 		script[x.line] = regexp.MustCompile(`--steps \d+`).ReplaceAllString(script[x.line], "--steps "+x.steps) // as Ctrl-C, it ends without an error
 		out, err := run(strings.Join(script, "\n"))
-		if want := "and checkpoint ckpt/step-000000" + x.steps + " is of step " + x.steps; err == nil || !strings.Contains(out, want) {
+		if want := "but checkpoint ckpt/step-000000" + x.steps + " is of step " + x.steps; err == nil || !strings.Contains(out, want) {
 			t.Errorf("line %d is interrupted, and the next one begins: %v\n%s", x.line, err, out)
 		}
 	}

@@ -41,7 +41,7 @@ func TestPorts(t *testing.T) {
 		t.Error("parameters are not those of a plan with these constants")
 	}
 	r = must(t, "run", "a.bin", "--steps", "4", "--checkpoint", "ck", "--resume", "--set", "clip=0.5")
-	if !strings.Contains(r.out+r.err, "is of a run with lr=0.005, and this one has lr=0.003") {
+	if !strings.Contains(r.out+r.err, "comes from a run with lr=0.005, and this one has lr=0.003") {
 		t.Errorf("the run that goes on says\n%s%s", r.out, r.err)
 	}
 

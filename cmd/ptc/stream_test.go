@@ -68,7 +68,7 @@ func TestStreamRuns(t *testing.T) {
 	run("two.bin", "--data", "cat all.npy", "--save", "two.safetensors")
 
 	r := run("m.bin", "--data", "cat few.npy", "--save", "short.safetensors")
-	if !strings.Contains(r.out+r.err, "the data ends with step 3, and the run with it") {
+	if !strings.Contains(r.out+r.err, "the data ended after step 3, so the run ends before") {
 		t.Errorf("a stream of 14 examples for 6 steps of 4: %s%s", r.out, r.err)
 	}
 	run("m.bin", "--data", "cat all.npy", "--steps", "3", "--save", "three.safetensors")

@@ -34,7 +34,7 @@ func TestTwoRunsInOneFolder(t *testing.T) {
 			case code == 0:
 				won++
 			case code == 3 && !strings.Contains(outs[i], "step 1/3") &&
-				(strings.Contains(outs[i], "saves into it") || strings.Contains(outs[i], "has checkpoints already")):
+				(strings.Contains(outs[i], "is using it") || strings.Contains(outs[i], "already has checkpoints")):
 				lost++
 			default:
 				t.Errorf("round %d: exit code %d\n%s", round, code, outs[i])
@@ -64,7 +64,7 @@ func TestRefusedFolders(t *testing.T) {
 		{3, "--resume", []string{"--steps", "2"}},
 		{3, "--overwrite", []string{"--steps", "2"}},
 		{2, "drop --resume or --overwrite", []string{"--resume", "--overwrite"}},
-		{0, "training already has 4 steps, and 2 were asked for: nothing is left to do", []string{"--resume", "--steps", "2"}},
+		{0, "nothing is left to do: the checkpoint has 4 steps, and the run ends with step 2", []string{"--resume", "--steps", "2"}},
 		{0, "4 steps done, loss ", []string{"--resume", "--steps", "4"}},
 		{0, "3 steps done, loss ", []string{"--overwrite", "--steps", "3"}},
 		{0, "resumed     ck/step-00000003", []string{"--resume", "--steps", "5"}},

@@ -324,7 +324,7 @@ func TestDamage(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			latestT(t, s, 1)
-			if len(*warnings) != 1 || !strings.Contains((*warnings)[0], "taking step 1 instead") {
+			if len(*warnings) != 1 || !strings.Contains((*warnings)[0], "takes the checkpoint of step 1 instead") {
 				t.Errorf("warnings %q", *warnings)
 			}
 		})
@@ -422,7 +422,7 @@ func TestIncompleteIsNotCommitted(t *testing.T) {
 func TestBeginRejects(t *testing.T) {
 	s, _ := newStore(t)
 	for want, begin := range map[string]func() (*Writer, error){
-		"no step -1": func() (*Writer, error) { return s.Begin(Meta{Step: -1}, nil) },
+		"-1 is not the number of a step": func() (*Writer, error) { return s.Begin(Meta{Step: -1}, nil) },
 		"has axes": func() (*Writer, error) {
 			return s.Begin(Meta{}, []Tensor{{safetensors.Tensor{Name: "a", DType: dtype.U8, Shape: []int64{1}}, nil}})
 		},

@@ -86,13 +86,13 @@ func (d *dataFile) verify(p *pool) error {
 	case got.Bytes != d.want.Bytes:
 		return d.otherSize(got.Bytes)
 	case got.SHA256 != d.want.SHA256:
-		return fmt.Errorf("%s is not what was saved: its SHA-256 differs", d.want.Name)
+		return fmt.Errorf("%s has changed since it was saved: its SHA-256 differs", d.want.Name)
 	}
 	return d.header()
 }
 
 func (d *dataFile) otherSize(bytes int64) error {
-	return fmt.Errorf("%s has %d bytes, %d were saved", d.want.Name, bytes, d.want.Bytes)
+	return fmt.Errorf("%s has %d bytes, but %d were saved", d.want.Name, bytes, d.want.Bytes)
 }
 
 // read reads a slice of what the file has, whose hash was compared before, by this process or another one.
@@ -145,10 +145,10 @@ func (d *dataFile) header() error {
 		return fmt.Errorf("%s: %w", d.want.Name, err)
 	}
 	if step := r.Metadata()[stepKey]; step != strconv.FormatInt(d.step, 10) {
-		return fmt.Errorf("%s has step %d, and %s step %q", manifestName, d.step, d.want.Name, step)
+		return fmt.Errorf("%s has step %d, but %s has step %q", manifestName, d.step, d.want.Name, step)
 	}
 	if n := len(r.Tensors()); n != len(d.tensors) {
-		return fmt.Errorf("%s lists %d tensors of %s, which has %d", manifestName, len(d.tensors), d.want.Name, n)
+		return fmt.Errorf("%s lists %d tensors in %s, but the file has %d", manifestName, len(d.tensors), d.want.Name, n)
 	}
 	for _, t := range r.Tensors() {
 		i, ok := slices.BinarySearchFunc(d.tensors, t.Name, func(x safetensors.Tensor, name string) int { return strings.Compare(x.Name, name) })

@@ -42,7 +42,7 @@ func (d *disk) take() error {
 	var held *HeldError
 	switch {
 	case errors.As(err, &held):
-		return &Error{Dir: d.dir, Msg: "is in use", Err: held}
+		return &Error{Dir: d.dir, Msg: "the folder is locked", Err: held}
 	case err != nil:
 		return &Error{Dir: d.dir, Msg: "cannot be locked", Err: err}
 	}
@@ -55,7 +55,7 @@ func (d *disk) tidy() error {
 	if d.lock.Real {
 		return errors.Join(d.removeLeftovers(), d.finishReplacing())
 	}
-	d.warn("the file system of %s has no locks: make sure that no other run saves there", d.dir)
+	d.warn("the file system of %s has no locks: make sure that no other run saves into it", d.dir)
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (d *disk) remove(dir string) {
 		err = d.step("remove "+filepath.Base(dir), func() error { return os.RemoveAll(gone) })
 	}
 	if err != nil {
-		d.warn("checkpoint %s cannot be removed: %v", dir, err)
+		d.warn("ptc cannot remove checkpoint %s: %v", dir, err)
 	}
 }
 
@@ -174,7 +174,7 @@ func (d *disk) finishReplacing() error {
 			continue
 		}
 		if older, err := manifestOf(filepath.Join(d.dir, stepName(step))); err == nil && older.Sequence > c.sequence {
-			d.warn("checkpoint %s was saved before %s, and stays next to it", c.Dir, stepName(step))
+			d.warn("ptc saved checkpoint %s before %s, and keeps both", c.Dir, stepName(step))
 			_ = c.Close()
 			continue
 		}

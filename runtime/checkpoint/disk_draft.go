@@ -42,7 +42,7 @@ const joinWait = 3 * time.Second
 
 func (d *disk) join(ticket string) (draft, error) {
 	if filepath.Base(ticket) != ticket || !strings.HasPrefix(ticket, tmpPrefix+stepPrefix) {
-		return nil, fmt.Errorf("%q is no folder of a checkpoint that is begun", ticket)
+		return nil, fmt.Errorf("%q is not the folder of a checkpoint in progress", ticket)
 	}
 	w := &diskDraft{in: d, tmp: filepath.Join(d.dir, ticket), files: map[string]*os.File{}, guest: true}
 	var err error
@@ -52,7 +52,7 @@ func (d *disk) join(ticket string) (draft, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the folder that rank 0 has made is not there: %s has to be on a disk that all processes see, or in an object store", d.dir)
+		return nil, fmt.Errorf("this process does not see the folder that rank 0 created: put %s on a disk that all processes see, or in an object store", d.dir)
 	}
 	return w, err
 }
@@ -93,7 +93,7 @@ func (w *diskDraft) finish(name string, size int64) (manifestFile, error) {
 		return manifestFile{}, err
 	}
 	if info.Bytes != size {
-		return manifestFile{}, fmt.Errorf("%s has %d bytes, %d were written", name, info.Bytes, size)
+		return manifestFile{}, fmt.Errorf("%s has %d bytes, but %d were written", name, info.Bytes, size)
 	}
 	delete(w.files, name)
 	return info, f.Close()
@@ -103,11 +103,11 @@ func (w *diskDraft) holds(f manifestFile) error {
 	st, err := w.root.Stat(f.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s was written, and is not in the folder: %s has to be on a disk that all processes see, or in an object store", f.Name, w.in.dir)
+		return fmt.Errorf("%s was written, but it is not in the folder: put %s on a disk that all processes see, or in an object store", f.Name, w.in.dir)
 	case err != nil:
 		return err
 	case st.Size() != f.Bytes:
-		return fmt.Errorf("%s has %d bytes, %d were written", f.Name, st.Size(), f.Bytes)
+		return fmt.Errorf("%s has %d bytes, but %d were written", f.Name, st.Size(), f.Bytes)
 	}
 	return nil
 }
@@ -120,11 +120,11 @@ func (w *diskDraft) publish(manifest []byte) (string, *Error) {
 		err = w.in.step("sync the temporary folder", func() error { return syncRoot(w.root) })
 	}
 	if err != nil {
-		return "", &Error{Dir: w.tmp, Msg: "cannot be finished", Err: err}
+		return "", &Error{Dir: w.tmp, Msg: "ptc cannot finish it", Err: err}
 	}
 	dir := filepath.Join(w.in.dir, stepName(w.step))
 	if err := w.name(dir); err != nil {
-		return "", &Error{Dir: dir, Msg: "cannot be put in its place", Err: err}
+		return "", &Error{Dir: dir, Msg: "ptc cannot move it to its place", Err: err}
 	}
 	w.tmp = ""
 	w.closeAll()
@@ -168,10 +168,10 @@ func (w *diskDraft) name(dir string) error {
 	case err != nil:
 		return err
 	case !st.IsDir():
-		return fmt.Errorf("%s is in the way and is no folder", filepath.Base(dir))
+		return fmt.Errorf("%s is in the way: it is not a folder", filepath.Base(dir))
 	}
 	if _, known := w.saves.known[dir]; !known {
-		return fmt.Errorf("%s is in the way: it was not there when this run began, and is not its own", filepath.Base(dir))
+		return fmt.Errorf("%s is in the way: another process created it during this run", filepath.Base(dir))
 	}
 	if err := w.in.rename(w.tmp, dir+newSuffix); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (w *diskDraft) isAt(path string) error {
 		return err
 	}
 	if !os.SameFile(mine, st) {
-		return fmt.Errorf("%s was replaced by another process", filepath.Base(path))
+		return fmt.Errorf("another process has replaced %s", filepath.Base(path))
 	}
 	return nil
 }

@@ -24,28 +24,28 @@ type held struct {
 func (g *grid) check(shape []int64, parts int) error {
 	cells := 1
 	if len(g.Starts) > 0 && len(g.Starts) != len(shape) {
-		return fmt.Errorf("starts of slices along %d axes, and the tensor has %d", len(g.Starts), len(shape))
+		return fmt.Errorf("the slices have starts along %d axes, but the tensor has %d axes", len(g.Starts), len(shape))
 	}
 	for i, starts := range g.Starts {
 		if len(starts) == 0 || starts[0] != 0 {
-			return fmt.Errorf("slices along axis %d do not begin at 0", i)
+			return fmt.Errorf("the slices along axis %d do not start at 0", i)
 		}
 		for j := 1; j < len(starts); j++ {
 			if starts[j] <= starts[j-1] || starts[j] >= shape[i] {
-				return fmt.Errorf("a slice begins at %d of axis %d, behind %d and of %d elements", starts[j], i, starts[j-1], shape[i])
+				return fmt.Errorf("a slice starts at %d of axis %d, after one that starts at %d, but the axis has %d elements", starts[j], i, starts[j-1], shape[i])
 			}
 		}
 		if cells > math.MaxInt32/len(starts) {
-			return fmt.Errorf("more slices than can be")
+			return fmt.Errorf("there are more slices than elements")
 		}
 		cells *= len(starts)
 	}
 	if len(g.Parts) != cells {
-		return fmt.Errorf("%d slices are in %d parts", cells, len(g.Parts))
+		return fmt.Errorf("%d slices need as many parts, but %d are listed", cells, len(g.Parts))
 	}
 	for _, p := range g.Parts {
 		if p < 1 || int(p) > parts {
-			return fmt.Errorf("a slice in part %d of %d", p, parts)
+			return fmt.Errorf("a slice is in part %d of %d", p, parts)
 		}
 	}
 	return g.boxes()
@@ -63,7 +63,7 @@ func (g *grid) boxes() error {
 			n *= b.hi[i] - b.lo[i]
 		}
 		if n != cells[p] {
-			return fmt.Errorf("what part %d has is no slice", p)
+			return fmt.Errorf("the elements in part %d are not a slice", p)
 		}
 	}
 	return nil

@@ -84,18 +84,18 @@ func TestManifestsOfParts(t *testing.T) {
 		"5 files and 3 parts":    func(m *manifest) { m.Files = m.Files[:5] },
 		"6 files and 2 parts":    func(m *manifest) { m.Parts = 2 },
 		"100000 parts":           func(m *manifest) { m.Parts = 100_000 },
-		"a slice in part 4 of 3": func(m *manifest) {
+		"a slice is in part 4 of 3": func(m *manifest) {
 			m.Tensors[1].grid.Parts[0] = 4
 		},
-		"is no slice":       func(m *manifest) { m.Tensors[1].grid.Parts = []int32{1, 2, 1} },
-		"3 slices are in 2": func(m *manifest) { m.Tensors[1].grid.Parts = []int32{1, 2} },
-		"do not begin at 0": func(m *manifest) { m.Tensors[1].Starts[0][0] = 1 },
-		"begins at 6":       func(m *manifest) { m.Tensors[1].Starts[0][2] = 6 },
-		"begins at 0":       func(m *manifest) { m.Tensors[1].Starts[0][1] = 0 },
-		"along 1 axes":      func(m *manifest) { m.Tensors[1].Starts = m.Tensors[1].Starts[:1] },
-		"it has a file":     func(m *manifest) { m.Tensors[1].File = modelFile },
-		"its shape is":      func(m *manifest) { m.Tensors[1].Shape[1] = 1 << 60 },
-		"model.safetensors is the": func(m *manifest) {
+		"are not a slice":                    func(m *manifest) { m.Tensors[1].grid.Parts = []int32{1, 2, 1} },
+		"3 slices need as many parts, but 2": func(m *manifest) { m.Tensors[1].grid.Parts = []int32{1, 2} },
+		"do not start at 0":                  func(m *manifest) { m.Tensors[1].Starts[0][0] = 1 },
+		"starts at 6":                        func(m *manifest) { m.Tensors[1].Starts[0][2] = 6 },
+		"starts at 0":                        func(m *manifest) { m.Tensors[1].Starts[0][1] = 0 },
+		"along 1 axes":                       func(m *manifest) { m.Tensors[1].Starts = m.Tensors[1].Starts[:1] },
+		"it names a file":                    func(m *manifest) { m.Tensors[1].File = modelFile },
+		"its shape is":                       func(m *manifest) { m.Tensors[1].Shape[1] = 1 << 60 },
+		"belongs in model.safetensors": func(m *manifest) {
 			m.Parts, m.Files = 0, []manifestFile{{Name: modelFile}, {Name: optimizerFile}}
 		},
 	} {

@@ -79,7 +79,7 @@ func (c *Checkpoint) open(p *Peers) error {
 		return err
 	}
 	if step, _, ok := parseName(storage.Base(c.Dir)); ok && step != m.Step {
-		return fmt.Errorf("%s has step %d, and the folder's name step %d", manifestName, m.Step, step)
+		return fmt.Errorf("%s has step %d, but the name of the folder has step %d", manifestName, m.Step, step)
 	}
 	c.Meta, c.format, c.sequence, c.parts = m.Meta, m.Format, m.Sequence, m.Parts
 	if err := c.list(m); err != nil {
@@ -112,7 +112,7 @@ func (c *Checkpoint) list(m *manifest) error {
 	for _, mt := range m.Tensors {
 		d, ok := dtype.ParseSafetensors(mt.DType)
 		if !ok {
-			return fmt.Errorf("%s lists %q as %s, which is no type", manifestName, mt.Name, mt.DType)
+			return fmt.Errorf("%s lists %q with the unknown type %s", manifestName, mt.Name, mt.DType)
 		}
 		t := safetensors.Tensor{Name: mt.Name, DType: d, Shape: mt.Shape}
 		c.tensors = append(c.tensors, Tensor{t, mt.Axes})

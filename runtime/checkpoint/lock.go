@@ -60,7 +60,7 @@ func (s *Store) stillLocked() (place, error) {
 	}
 	mine, err := p.mine()
 	if err != nil {
-		return nil, &Error{Dir: s.Dir, Msg: "cannot be saved into any more", Err: err}
+		return nil, &Error{Dir: s.Dir, Msg: "ptc can no longer save into it", Err: err}
 	}
 	if mine {
 		return p, nil
@@ -94,7 +94,7 @@ func (s *Store) Seen(p *Peers) error {
 		return err
 	}
 	if err = at.sees(mark); err != nil {
-		err = &Error{Dir: s.Dir, Msg: "is not what rank 0 has", Err: err}
+		err = &Error{Dir: s.Dir, Msg: "it is not the folder of rank 0", Err: err}
 	}
 	return p.Agree(err)
 }

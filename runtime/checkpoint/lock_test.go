@@ -172,7 +172,7 @@ func TestNoLocks(t *testing.T) {
 	}
 	s, _ := open()
 	for i, w := range writers {
-		if _, err := w.Commit(); (err != nil) != (i == 1) || i == 1 && !strings.Contains(err.Error(), "is not its own") {
+		if _, err := w.Commit(); (err != nil) != (i == 1) || i == 1 && !strings.Contains(err.Error(), "another process created it") {
 			t.Fatal(err)
 		}
 		if g := generation(t, s); g != 0 {

@@ -118,16 +118,16 @@ func decodeManifest(text []byte) (*manifest, error) {
 	}
 	switch {
 	case m.Format < formatNoHash || m.Format > formatVersion:
-		return nil, fmt.Errorf("%s has format %d, this program reads %d to %d", manifestName, m.Format, formatNoHash, formatVersion)
+		return nil, fmt.Errorf("%s has format %d, but this ptc reads formats %d to %d", manifestName, m.Format, formatNoHash, formatVersion)
 	case m.Format == formatNoHash && (m.SHA256 != "" || m.Sequence != 0):
-		return nil, fmt.Errorf("%s has format %d, and what only format %d has", manifestName, m.Format, formatNoPhases)
+		return nil, fmt.Errorf("%s has format %d, but entries that only format %d has", manifestName, m.Format, formatNoPhases)
 	case m.Format > formatNoHash && m.SHA256 != hashOf(text, m.SHA256):
-		return nil, fmt.Errorf("%s is not what was saved: its SHA-256 differs", manifestName)
+		return nil, fmt.Errorf("%s has changed since it was saved: its SHA-256 differs", manifestName)
 	case m.Format > formatNoHash && m.Sequence < 1:
-		return nil, fmt.Errorf("%s has the sequence number %d, and the first is 1", manifestName, m.Sequence)
+		return nil, fmt.Errorf("%s has the sequence number %d, but the first is 1", manifestName, m.Sequence)
 	}
 	if m.Step < 0 {
-		return nil, fmt.Errorf("%s has step %d, which no checkpoint has", manifestName, m.Step)
+		return nil, fmt.Errorf("%s has step %d, which is not the number of a step", manifestName, m.Step)
 	}
 	if err := m.checkPhases(); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func decodeManifest(text []byte) (*manifest, error) {
 			return nil, fmt.Errorf("%s lists %q twice or out of order", manifestName, t.Name)
 		}
 		if err := m.checkTensor(&t); err != nil {
-			return nil, fmt.Errorf("%s has a wrong place of %q: %w", manifestName, t.Name, err)
+			return nil, fmt.Errorf("%s has a wrong place for %q: %w", manifestName, t.Name, err)
 		}
 	}
 	return m, nil
@@ -153,7 +153,7 @@ const maxExamples = 1 << 60
 // and has as many examples as its steps.
 func (m *manifest) checkPhases() error {
 	if len(m.Phases) > 0 && m.Format < formatPhases {
-		return fmt.Errorf("%s has format %d, and what only format %d has", manifestName, m.Format, formatPhases)
+		return fmt.Errorf("%s has format %d, but entries that only format %d has", manifestName, m.Format, formatPhases)
 	}
 	first, all := int64(1), int64(0)
 	for i, p := range m.Phases {
@@ -163,18 +163,18 @@ func (m *manifest) checkPhases() error {
 		}
 		steps := end - p.First + 1
 		if p.First != first || steps < 1 || p.Batch < 1 || p.Batch > maxExamples/steps || p.Examples != steps*p.Batch || p.Examples > maxExamples-all {
-			return fmt.Errorf("%s has a phase of %d examples from step %d on, in batches of %d, which does not go with step %d", manifestName, p.Examples, p.First, p.Batch, end)
+			return fmt.Errorf("%s has a phase of %d examples that starts with step %d, in batches of %d, but the phase ends with step %d", manifestName, p.Examples, p.First, p.Batch, end)
 		}
 		first, all = end+1, all+p.Examples
 		given := int64(0)
 		for _, s := range p.Sources {
 			if s.Examples < 0 || s.Examples > p.Examples-given {
-				return fmt.Errorf("%s has a source with %d of %d examples", manifestName, s.Examples, p.Examples)
+				return fmt.Errorf("%s has a source with %d of the %d examples of its phase", manifestName, s.Examples, p.Examples)
 			}
 			given += s.Examples
 		}
 		if len(p.Sources) > 0 && given != p.Examples {
-			return fmt.Errorf("%s has sources with %d of %d examples", manifestName, given, p.Examples)
+			return fmt.Errorf("%s has sources with %d of the %d examples of their phase", manifestName, given, p.Examples)
 		}
 	}
 	return nil
@@ -190,11 +190,11 @@ const maxElems = 1 << 56
 func (m *manifest) checkFiles() error {
 	switch {
 	case m.Parts < 0 || m.Parts > maxParts:
-		return fmt.Errorf("%s has %d parts, which no checkpoint has", manifestName, m.Parts)
+		return fmt.Errorf("%s has %d parts, which is not possible", manifestName, m.Parts)
 	case m.Parts > 0 != (m.Format >= formatParts):
-		return fmt.Errorf("%s has format %d and %d parts, and only format %d has parts", manifestName, m.Format, m.Parts, formatParts)
+		return fmt.Errorf("%s has format %d and %d parts, but only format %d has parts", manifestName, m.Format, m.Parts, formatParts)
 	case len(m.Files) != max(1, m.Parts)*len(dataFiles):
-		return fmt.Errorf("%s has %d files and %d parts, which no checkpoint has", manifestName, len(m.Files), m.Parts)
+		return fmt.Errorf("%s has %d files and %d parts, which do not match", manifestName, len(m.Files), m.Parts)
 	}
 	for at := 0; at < len(m.Files); at += len(dataFiles) {
 		part := 0
@@ -203,7 +203,7 @@ func (m *manifest) checkFiles() error {
 		}
 		for i, want := range partFiles(part, m.Parts) {
 			if f := m.Files[at+i]; f.Name != want {
-				return fmt.Errorf("%s names the file %q where %s belongs", manifestName, f.Name, want)
+				return fmt.Errorf("%s names the file %q instead of %s", manifestName, f.Name, want)
 			}
 		}
 	}
@@ -213,16 +213,16 @@ func (m *manifest) checkFiles() error {
 // checkTensor holds a tensor to where it has to be.
 func (m *manifest) checkTensor(t *manifestTensor) error {
 	if len(t.Axes) != len(t.Shape) {
-		return errors.New("it has not as many axes as sizes")
+		return errors.New("it does not have as many axes as sizes")
 	}
 	if m.Parts == 0 {
 		if t.File != fileOf(t.Name) || len(t.Starts)+len(t.grid.Parts) > 0 {
-			return fmt.Errorf("%s is the file that has it", fileOf(t.Name))
+			return fmt.Errorf("it belongs in %s", fileOf(t.Name))
 		}
 		return nil
 	}
 	if t.File != "" {
-		return errors.New("it has a file, and the checkpoint is in parts")
+		return errors.New("it names a file, but the checkpoint is in parts")
 	}
 	elems := int64(1)
 	for _, n := range t.Shape {

@@ -54,7 +54,7 @@ func (o *objects) take() error {
 		return &Error{Dir: o.dir, Msg: "cannot be locked", Err: err}
 	}
 	if old != nil {
-		o.warn("%s has saved into %s and did not end regularly, or runs still: this run takes over, and that one saves no more", old.Holder, o.dir)
+		o.warn("%s saved into %s, and has crashed or is still running: this run takes over, and the other can no longer save", old.Holder, o.dir)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (o *objects) mark() (string, func(), error) { return o.token, func() {}, ni
 func (o *objects) sees(mark string) error {
 	mine, err := (&lease{f: o.f, token: mark}).mine()
 	if err == nil && !mine {
-		err = errors.New("the lock of rank 0 is not there: all processes need the same object store")
+		err = errors.New("this process does not see the lock of rank 0: give all processes the same object store")
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (o *objects) clear() error {
 			continue
 		}
 		if there, err := o.f.Has(name + "/" + manifestName); there || err != nil { // the listing need not be whole
-			return cmp.Or(err, error(&Error{Dir: storage.Join(o.dir, name), Msg: "has a manifest that the store does not list"}))
+			return cmp.Or(err, error(&Error{Dir: storage.Join(o.dir, name), Msg: "it has a manifest that the store does not list"}))
 		}
 		for _, file := range files[name] {
 			if err := o.delete(name + "/" + file); err != nil {
@@ -126,7 +126,7 @@ func (o *objects) clear() error {
 	for _, prefix := range []string{stepPrefix, tmpPrefix} {
 		if err := o.step("end uploads", func() error { return o.f.EndUploads(prefix) }); err != nil {
 			// Who may write need not be allowed to list uploads, nor can every store.
-			o.warn("whether killed runs have left uploads below %s is not known: %v", o.dir, err)
+			o.warn("ptc cannot look for uploads that killed runs left below %s: %v", o.dir, err)
 			break
 		}
 	}
@@ -152,7 +152,7 @@ func (o *objects) remove(dir string) {
 		}
 	}
 	if err != nil {
-		o.warn("checkpoint %s cannot be removed: %v", dir, err)
+		o.warn("ptc cannot remove checkpoint %s: %v", dir, err)
 	}
 }
 
@@ -201,7 +201,7 @@ func (o *objects) join(text string) (draft, error) {
 		return nil, err
 	}
 	if _, _, ok := parseName(t.Name); !ok {
-		return nil, fmt.Errorf("%q is no folder of a checkpoint", t.Name)
+		return nil, fmt.Errorf("%q is not the folder of a checkpoint", t.Name)
 	}
 	guest := &objects{lease: lease{o.hooks, o.f, t.Token}, dir: o.dir, warn: o.warn, guest: true}
 	return &objectDraft{o: guest, name: t.Name, files: map[string]*storage.Upload{}}, nil
@@ -242,11 +242,11 @@ func (d *objectDraft) holds(f manifestFile) error {
 	o, err := d.o.f.Open(d.name + "/" + f.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s was written, and is not there: all processes need the same object store: %w", f.Name, err)
+		return fmt.Errorf("%s was written, but this process does not see it; give all processes the same object store: %w", f.Name, err)
 	case err != nil:
 		return err
 	case o.Size() != f.Bytes:
-		err = fmt.Errorf("%s has %d bytes, %d were written", f.Name, o.Size(), f.Bytes)
+		err = fmt.Errorf("%s has %d bytes, but %d were written", f.Name, o.Size(), f.Bytes)
 	}
 	return cmp.Or(err, o.Close())
 }
@@ -273,7 +273,7 @@ func (d *objectDraft) appear(file string, do func() error) error {
 func (d *objectDraft) finish(name string, size int64) (manifestFile, error) {
 	n, sum, err := d.files[name].Finish()
 	if err == nil && n != size {
-		err = errors.New("not all of it was written")
+		err = errors.New("it was not written completely")
 	}
 	if err == nil {
 		err = d.appear(name, d.files[name].Commit)
@@ -292,7 +292,7 @@ func (d *objectDraft) publish(manifest []byte) (string, *Error) {
 		}
 	}
 	if err != nil {
-		return "", &Error{Dir: dir, Msg: "cannot be put in its place", Err: err}
+		return "", &Error{Dir: dir, Msg: "ptc cannot move it to its place", Err: err}
 	}
 	return dir, nil
 }
@@ -305,10 +305,10 @@ func (d *objectDraft) arrived(manifest []byte) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the manifest cannot be read back: %w", err)
+		return fmt.Errorf("ptc cannot read the manifest back: %w", err)
 	}
 	if !bytes.Equal(got, manifest) {
-		return errors.New("the manifest that is there is not the one that was written")
+		return errors.New("the store returns another manifest than ptc wrote")
 	}
 	return nil
 }

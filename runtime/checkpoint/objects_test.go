@@ -277,7 +277,7 @@ func TestObjectsKilledUploading(t *testing.T) {
 	if _, err := killed.Commit(); err == nil || !strings.Contains(err.Error(), "only 0 of its") && !strings.Contains(err.Error(), "has dropped") {
 		t.Errorf("an unfinished save: %v", err)
 	}
-	if err := saveInOrder(s, 3, 3, nil); !errors.As(err, &held) || !strings.Contains(err.Error(), "saves into it") {
+	if err := saveInOrder(s, 3, 3, nil); !errors.As(err, &held) || !strings.Contains(err.Error(), "is using it") {
 		t.Errorf("a run that was taken over from saves: %v", err)
 	}
 	if c, err := next.Latest(); err != nil || c.Meta.Seed != 5 {

@@ -43,7 +43,7 @@ func TestBestOfNone(t *testing.T) {
 		t.Errorf("of a checkpoint: %s, %v", path, err)
 	}
 	_, err := Params(s.Dir, true, nil)
-	if err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "none of its 1 was validated") || !strings.Contains(err.Error(), "--keep-best") {
+	if err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "it has 1 checkpoint without a validation loss") || !strings.Contains(err.Error(), "--keep-best") {
 		t.Errorf("of one that was not validated: %v", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestFolderNamesTheStep(t *testing.T) {
 	if err := os.Rename(filepath.Join(s.Dir, "step-00000002"), wrong); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(wrong); err == nil || !strings.Contains(err.Error(), "the folder's name step 3") {
+	if _, err := Load(wrong); err == nil || !strings.Contains(err.Error(), "the name of the folder has step 3") {
 		t.Errorf("error %v", err)
 	}
 }

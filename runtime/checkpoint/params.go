@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 
+	"ptc/internal/units"
 	"ptc/runtime/storage"
 )
 
@@ -21,12 +22,12 @@ func Params(dir string, best bool, warn func(string)) (path string, err error) {
 			return "", err
 		}
 		if len(entries) == 0 {
-			return "", &Error{Dir: dir, Msg: "there is no best one", Err: ErrNone}
+			return "", &Error{Dir: dir, Msg: "it has no checkpoint, so none is the best", Err: ErrNone}
 		}
 		e, ok := Best(entries)
 		if !ok {
-			return "", &Error{Dir: dir, Msg: fmt.Sprintf("which is the best is not known: none of its %d was validated before it was saved, as a run with --keep-best does; without --best the latest is taken",
-				len(entries))}
+			return "", &Error{Dir: dir, Msg: fmt.Sprintf("it has %s without a validation loss, so none is the best: train with --keep-best, or drop --best to take the latest",
+				units.Plural(len(entries), "checkpoint"))}
 		}
 		dir = e.Dir
 	}
@@ -49,7 +50,7 @@ func OpenWith(p *Peers, dir string, warn func(string)) (*Checkpoint, error) {
 	}
 	if p != nil {
 		if err = p.Agree(err); err == nil {
-			if err = p.same(fmt.Append(nil, one), "sees something else there than rank 0: all processes need the same folder, on a disk that all see, or in an object store"); err != nil {
+			if err = p.same(fmt.Append(nil, one), "sees another folder than rank 0: put the folder on a disk that all processes see, or in an object store"); err != nil {
 				err = &Error{Dir: dir, Msg: "nothing to load", Err: err}
 			}
 		}

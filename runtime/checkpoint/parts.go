@@ -88,7 +88,7 @@ func (w *PartWriter) join(ticket string) error {
 		err = w.w.create(partFiles(w.peers.Rank+1, w.peers.Size), w.slices(), w.meta.Step)
 	}
 	if err != nil {
-		return &Error{Dir: w.store.Dir, Msg: "cannot begin " + stepName(w.meta.Step), Err: err}
+		return &Error{Dir: w.store.Dir, Msg: "ptc cannot write " + stepName(w.meta.Step), Err: err}
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (w *PartWriter) Write(piece int, data []byte) error {
 // Finish makes the part last.
 func (w *PartWriter) Finish() (err error) {
 	if w.info, err = w.w.finish(); err != nil {
-		return &Error{Dir: w.w.draft.at(), Msg: "cannot be finished", Err: err}
+		return &Error{Dir: w.w.draft.at(), Msg: "ptc cannot finish it", Err: err}
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (w *PartWriter) Publish() (dir string, err error) {
 	}
 	_ = g.Wait() // no function has an error
 	if err := errors.Join(errs...); err != nil {
-		return "", &Error{Dir: w.lead.draft.at(), Msg: "cannot be finished", Err: err}
+		return "", &Error{Dir: w.lead.draft.at(), Msg: "ptc cannot finish it", Err: err}
 	}
 	return w.lead.publish()
 }

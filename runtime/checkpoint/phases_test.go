@@ -21,14 +21,14 @@ func phaseManifest(t *testing.T, step int64, phases ...Phase) []byte {
 func TestPhases(t *testing.T) {
 	two := []Source{{Kind: "text", Share: 7000, Examples: 30}, {Kind: "text", Share: 3000, Examples: 10}}
 	for want, text := range map[string][]byte{
-		"":                         phaseManifest(t, 12, Phase{First: 1, Batch: 4, Examples: 40, Sources: two}, Phase{First: 11, Batch: 8, Examples: 16}),
-		"from step 2 on":           phaseManifest(t, 12, Phase{First: 2, Batch: 4, Examples: 44}),
-		"does not go with step 12": phaseManifest(t, 12, Phase{First: 1, Batch: 4, Examples: 40}),
-		"from step 13 on":          phaseManifest(t, 12, Phase{First: 1, Batch: 1, Examples: 12}, Phase{First: 13, Batch: 1, Examples: 0}),
-		"in batches of 0":          phaseManifest(t, 12, Phase{First: 1}),
-		"in batches of 4611686":    phaseManifest(t, 4, Phase{First: 1, Batch: 1 << 62}),
-		"with -1 of 40":            phaseManifest(t, 10, Phase{First: 1, Batch: 4, Examples: 40, Sources: []Source{{Examples: -1}, {Examples: 41}}}),
-		"with 30 of 40":            phaseManifest(t, 10, Phase{First: 1, Batch: 4, Examples: 40, Sources: two[:1]}),
+		"":                            phaseManifest(t, 12, Phase{First: 1, Batch: 4, Examples: 40, Sources: two}, Phase{First: 11, Batch: 8, Examples: 16}),
+		"starts with step 2":          phaseManifest(t, 12, Phase{First: 2, Batch: 4, Examples: 44}),
+		"the phase ends with step 12": phaseManifest(t, 12, Phase{First: 1, Batch: 4, Examples: 40}),
+		"starts with step 13":         phaseManifest(t, 12, Phase{First: 1, Batch: 1, Examples: 12}, Phase{First: 13, Batch: 1, Examples: 0}),
+		"in batches of 0":             phaseManifest(t, 12, Phase{First: 1}),
+		"in batches of 4611686":       phaseManifest(t, 4, Phase{First: 1, Batch: 1 << 62}),
+		"with -1 of the 40":           phaseManifest(t, 10, Phase{First: 1, Batch: 4, Examples: 40, Sources: []Source{{Examples: -1}, {Examples: 41}}}),
+		"with 30 of the 40":           phaseManifest(t, 10, Phase{First: 1, Batch: 4, Examples: 40, Sources: two[:1]}),
 	} {
 		_, err := decodeManifest(text)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -44,7 +44,7 @@ func TestPhases(t *testing.T) {
 // TestPhasesThatNobodyReads: what could not be read is not saved.
 func TestPhasesThatNobodyReads(t *testing.T) {
 	s, _ := newStore(t)
-	if _, err := s.Begin(Meta{Step: 4, Phases: []Phase{{First: 2, Batch: 1, Examples: 3}}}, testTensors); err == nil || !strings.Contains(err.Error(), "from step 2 on") {
+	if _, err := s.Begin(Meta{Step: 4, Phases: []Phase{{First: 2, Batch: 1, Examples: 3}}}, testTensors); err == nil || !strings.Contains(err.Error(), "starts with step 2") {
 		t.Errorf("a checkpoint is begun: %v", err)
 	}
 }

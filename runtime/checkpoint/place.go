@@ -139,7 +139,7 @@ func openFolder(dir string) (folder, error) {
 		return nil, err
 	}
 	if !st.IsDir() {
-		return nil, fmt.Errorf("it is %s, and a checkpoint is a folder", regular.Kind(st.Mode()))
+		return nil, fmt.Errorf("it is %s, but a checkpoint is a folder", regular.Kind(st.Mode()))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

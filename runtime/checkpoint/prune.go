@@ -18,7 +18,7 @@ func (s *Store) retire(p place, saved Entry) {
 	}
 	at := slices.IndexFunc(entries, func(e Entry) bool { return e.Dir == saved.Dir && e.readable && e.Sequence == saved.Sequence })
 	if at < 0 {
-		s.warn("checkpoint %s is not found again where it was saved, so nothing older is removed", saved.Dir)
+		s.warn("ptc does not find checkpoint %s where it saved it, so it removes no older one", saved.Dir)
 		return
 	}
 	var own []Entry
@@ -48,7 +48,7 @@ func (s *saves) knows(dir string, sequence int64) bool {
 // meets says once that there are checkpoints which this run leaves as they are.
 func (s *Store) meets(e Entry) {
 	if !s.saves.strange {
-		s.warn("checkpoint %s was not there when this run began, and is not its own: this run removes none that are so; see which of them are wanted", e.Dir)
+		s.warn("another process saved checkpoint %s during this run, so ptc does not remove it; remove it if nobody needs it", e.Dir)
 	}
 	s.saves.strange = true
 }

@@ -28,7 +28,7 @@ func (s *Store) Begin(meta Meta, tensors []Tensor) (*Writer, error) {
 	}
 	if err := w.create(dataFiles, tensors, meta.Step); err != nil {
 		w.Abort()
-		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}
+		return nil, &Error{Dir: s.Dir, Msg: "ptc cannot write " + stepName(meta.Step), Err: err}
 	}
 	return w, nil
 }
@@ -36,7 +36,7 @@ func (s *Store) Begin(meta Meta, tensors []Tensor) (*Writer, error) {
 // begin starts a checkpoint that has no files yet.
 func (s *Store) begin(meta Meta, tensors []Tensor) (*Writer, error) {
 	if meta.Step < 0 {
-		return nil, &Error{Dir: s.Dir, Msg: fmt.Sprintf("there is no step %d", meta.Step)}
+		return nil, &Error{Dir: s.Dir, Msg: fmt.Sprintf("%d is not the number of a step", meta.Step)}
 	}
 	for _, t := range tensors {
 		if len(t.Axes) != len(t.Shape) {
@@ -54,7 +54,7 @@ func (s *Store) begin(meta Meta, tensors []Tensor) (*Writer, error) {
 		w.draft, err = p.begin(meta.Step, &s.saves)
 	}
 	if err != nil {
-		return nil, &Error{Dir: s.Dir, Msg: "cannot begin " + stepName(meta.Step), Err: err}
+		return nil, &Error{Dir: s.Dir, Msg: "ptc cannot write " + stepName(meta.Step), Err: err}
 	}
 	return w, nil
 }
@@ -88,7 +88,7 @@ func (w *Writer) create(names [len(dataFiles)]string, tensors []Tensor, step int
 // data.
 func (w *Writer) Write(name string, s Slice, data []byte) error {
 	if w.ended {
-		return &Error{Dir: w.draft.at(), Msg: "has ended"}
+		return &Error{Dir: w.draft.at(), Msg: "it is already complete or aborted"}
 	}
 	i := fileIndex(name, 0)
 	if err := w.files[i].WriteSlice(name, s, data); err != nil {
@@ -102,11 +102,11 @@ func (w *Writer) Write(name string, s Slice, data []byte) error {
 // were.
 func (w *Writer) Commit() (dir string, err error) {
 	if w.ended {
-		return "", &Error{Dir: w.draft.at(), Msg: "has ended"}
+		return "", &Error{Dir: w.draft.at(), Msg: "it is already complete or aborted"}
 	}
 	defer w.Abort()
 	if w.m.Files, err = w.finish(); err != nil {
-		return "", &Error{Dir: w.draft.at(), Msg: "cannot be finished", Err: err}
+		return "", &Error{Dir: w.draft.at(), Msg: "ptc cannot finish it", Err: err}
 	}
 	return w.publish()
 }
@@ -130,7 +130,7 @@ func (w *Writer) finish() (files []manifestFile, err error) {
 func (w *Writer) publish() (dir string, err error) {
 	text, err := w.m.encode()
 	if err != nil {
-		return "", &Error{Dir: w.draft.at(), Msg: "cannot be finished", Err: err}
+		return "", &Error{Dir: w.draft.at(), Msg: "ptc cannot finish it", Err: err}
 	}
 	w.store.saves.last = w.m.Sequence // taken, whether publish fails before or after the checkpoint is seen
 	dir, failed := w.draft.publish(text)

@@ -125,10 +125,10 @@ func (s *Store) latest(p *Peers) (*Checkpoint, error) {
 			return nil, errors.Join(errs...)
 		}
 		for _, err := range errs {
-			s.warn("%v; taking step %d instead", err, c.Meta.Step)
+			s.warn("%v; ptc takes the checkpoint of step %d instead", err, c.Meta.Step)
 		}
 		if c.format == formatNoHash {
-			s.warn("checkpoint %s was saved by an older ptc: its manifest has no hash, so that its seed and its names of axes are taken unchecked", c.Dir)
+			s.warn("an older ptc saved checkpoint %s without a hash in its manifest, so ptc cannot check its seed and its axis names", c.Dir)
 		}
 		return c, nil
 	}

@@ -46,7 +46,7 @@ func (o *Op) check(rank, devices int) string {
 	case o.Inner < 0 || o.DstOuter < 0 || o.DstInner < 0:
 		return "a size is negative"
 	case p2p && (o.Peer < 0 || o.Peer >= devices || o.Peer == rank):
-		return fmt.Sprintf("rank %d is none of the other devices", o.Peer)
+		return fmt.Sprintf("rank %d is not another device", o.Peer)
 	case p2p && (o.Tag < 0 || o.Tag >= MaxTag):
 		return fmt.Sprintf("tag %d is not below %d", o.Tag, MaxTag)
 	case p2p:
@@ -54,7 +54,7 @@ func (o *Op) check(rank, devices int) string {
 	case o.Group == nil:
 		return "it has no group"
 	case o.Group.Ranks() != devices:
-		return fmt.Sprintf("its group is of a mesh of %d devices, not of %d", o.Group.Ranks(), devices)
+		return fmt.Sprintf("its group belongs to a mesh of %d devices, not of %d", o.Group.Ranks(), devices)
 	}
 	if msg := o.checkKind(); msg != "" {
 		return msg
@@ -118,7 +118,7 @@ func (o *Op) checkKind() string {
 	n, spec := o.Group.Size(), collective.Of(o.Kind)
 	switch {
 	case spec.Reduces && o.DType == dtype.Bool && o.Reduce == collective.Sum:
-		return "bool has no sum"
+		return "bool values have no sum"
 	case spec.Scatters && spec.Gathers && o.DstOuter*o.DstInner != o.Elems():
 		return fmt.Sprintf("slices of [%d, %d] cannot be stored as [%d, %d]", o.Outer, o.Inner, o.DstOuter, o.DstInner)
 	}
@@ -141,7 +141,7 @@ func (o *Op) checkKind() string {
 		}
 	case collective.Broadcast:
 		if o.Root < 0 || o.Root >= n {
-			return fmt.Sprintf("there is no member %d to be the root", o.Root)
+			return fmt.Sprintf("its root is member %d, which does not exist", o.Root)
 		}
 	}
 	return ""

@@ -76,10 +76,10 @@ func TestSets(t *testing.T) {
 
 func TestMeshErrors(t *testing.T) {
 	for want, axes := range map[string][]program.MeshAxis{
-		"two axes tp":    {{Name: "tp", Size: 2}, {Name: "tp", Size: 2}},
-		"has size 0":     {{Name: "tp", Size: 0}},
-		"1048576 device": {{Name: "a", Size: 1 << 11}, {Name: "b", Size: 1 << 11}},
-		"at most 10":     make([]program.MeshAxis, 11),
+		"two axes named tp": {{Name: "tp", Size: 2}, {Name: "tp", Size: 2}},
+		"has size 0":        {{Name: "tp", Size: 0}},
+		"1048576 device":    {{Name: "a", Size: 1 << 11}, {Name: "b", Size: 1 << 11}},
+		"at most 10":        make([]program.MeshAxis, 11),
 	} {
 		if _, err := NewMesh(axes); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 		{Op{Kind: collective.AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, ""},
 		{Op{Kind: collective.AllReduce, Group: g, Inner: 4, Src: device.Bytes(large[:16]), Dst: device.Bytes(large[8:24])}, "overlap"},
 		{Op{Kind: collective.AllReduce, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large)}, "Dst has 48 bytes instead of 16"},
-		{Op{Kind: collective.AllReduce, Group: g, Inner: 16, DType: dtype.Bool, Src: device.Bytes(small), Dst: device.Bytes(small)}, "bool has no sum"},
+		{Op{Kind: collective.AllReduce, Group: g, Inner: 16, DType: dtype.Bool, Src: device.Bytes(small), Dst: device.Bytes(small)}, "bool values have no sum"},
 		{Op{Kind: collective.AllReduce, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(small)}, "no group"},
 		{Op{Kind: collective.AllReduce, Group: g, Inner: 2, Src: device.Bytes(large[2:10]), Dst: device.Bytes(small[:8])}, "not aligned"},
 		{Op{Kind: collective.ReduceScatter, Group: g, Inner: 4, Src: device.Bytes(large), Dst: device.Bytes(small)}, ""},
@@ -125,11 +125,11 @@ func TestCheck(t *testing.T) {
 		{Op{Kind: collective.Permute, Group: g, Inner: 4, Src: device.Bytes(small), Dst: device.Bytes(large[:16]), From: []int{0, 3, 1}}, "no member 3"},
 		{Op{Kind: collective.Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small)}, ""},
 		{Op{Kind: collective.Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 1}, "Src has 0 bytes"},
-		{Op{Kind: collective.Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 3}, "no member 3"},
+		{Op{Kind: collective.Broadcast, Group: g, Inner: 4, Dst: device.Bytes(small), Root: 3}, "member 3, which does not exist"},
 		{Op{Kind: collective.Barrier, Group: g}, ""},
 		{Op{Kind: collective.Send, Inner: 4, Src: device.Bytes(small), Peer: 3}, ""},
-		{Op{Kind: collective.Send, Inner: 4, Src: device.Bytes(small), Peer: 2}, "none of the other devices"},
-		{Op{Kind: collective.Recv, Inner: 4, Dst: device.Bytes(small), Peer: 12}, "none of the other devices"},
+		{Op{Kind: collective.Send, Inner: 4, Src: device.Bytes(small), Peer: 2}, "is not another device"},
+		{Op{Kind: collective.Recv, Inner: 4, Dst: device.Bytes(small), Peer: 12}, "is not another device"},
 		{Op{Kind: collective.Recv, Inner: 4, Dst: device.Bytes(small), Peer: 1, Tag: MaxTag}, "tag"},
 		{Op{Kind: "all_scatter", Group: g}, "no such operation"},
 		{Op{Kind: collective.Fetch, Group: g}, "no such operation"},

@@ -120,5 +120,5 @@ func Open(name string, m *Mesh, o Options) ([]Device, error) {
 			return t.Open(m, o.WithDefaults())
 		}
 	}
-	return nil, invalid("there is no transport %q; there are %q", name, Transports())
+	return nil, invalid("there is no transport %q; choose one of %q", name, Transports())
 }

@@ -25,7 +25,7 @@ func Late(rank int, op string, after time.Duration, late []int, where func(rank 
 // Ended is the error of a rank that waits for others that have closed.
 func Ended(rank int, op string, ended []int) *Error {
 	return &Error{Reason: ReasonEnded, Rank: rank, Ranks: ended, Op: op,
-		Msg: fmt.Sprintf("%s ended before %s, where rank %d waits", RankList(ended), op, rank)}
+		Msg: fmt.Sprintf("%s ended before %s, which rank %d waits for", RankList(ended), op, rank)}
 }
 
 // Differ is the error of members that issued operations with different
@@ -37,7 +37,7 @@ func Differ(rank int, op, mine string, other int, theirs string, seq uint64) *Er
 
 // Aborted is the error of every call after a device failed with a cause.
 func Aborted(rank int, cause error) *Error {
-	e := &Error{Reason: ReasonAborted, Rank: rank, Msg: fmt.Sprintf("rank %d was ended by a failure", rank), Err: cause}
+	e := &Error{Reason: ReasonAborted, Rank: rank, Msg: fmt.Sprintf("rank %d ended because of a failure", rank), Err: cause}
 	if c, ok := cause.(*Error); ok {
 		e.Ranks, e.Op = c.Ranks, c.Op
 	}

@@ -131,9 +131,9 @@ func TestLocalCrossedOrder(t *testing.T) {
 
 func TestLocalMisuse(t *testing.T) {
 	for name, use := range map[string]func(c comm.Call) error{
-		"started again":                    func(c comm.Call) error { _ = c.Start(); return c.Start() },
-		"was waited for but not started":   func(c comm.Call) error { return c.Wait() },
-		"too many operations of its group": nil,
+		"was started twice":                 func(c comm.Call) error { _ = c.Start(); return c.Start() },
+		"was awaited before it was started": func(c comm.Call) error { return c.Wait() },
+		"too many operations of its group":  nil,
 	} {
 		d := openLocal(t, 2, comm.Options{Outstanding: 4})[0]
 		prepare := func() comm.Call {

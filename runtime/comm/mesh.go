@@ -25,7 +25,7 @@ const MaxDevices = 1 << 20
 // Without axes it is one device.
 func NewMesh(axes []program.MeshAxis) (*Mesh, error) {
 	if len(axes) > maxAxes {
-		return nil, invalid("a mesh has at most %d axes, and this one %d", maxAxes, len(axes))
+		return nil, invalid("the mesh may have at most %d axes, but has %d", maxAxes, len(axes))
 	}
 	m := &Mesh{axes: slices.Clone(axes), size: 1, step: make([]int, len(axes))}
 	for i := len(axes) - 1; i >= 0; i-- {
@@ -35,13 +35,13 @@ func NewMesh(axes []program.MeshAxis) (*Mesh, error) {
 		}
 		for _, b := range axes[:i] {
 			if a.Name == b.Name {
-				return nil, invalid("the mesh has two axes %s", a.Name)
+				return nil, invalid("the mesh has two axes named %s", a.Name)
 			}
 		}
 		m.step[i] = m.size
 		m.size *= a.Size
 		if m.size > MaxDevices {
-			return nil, invalid("a mesh has at most %d devices", MaxDevices)
+			return nil, invalid("the mesh has more than %d devices", MaxDevices)
 		}
 	}
 	return m, nil
@@ -81,7 +81,7 @@ func (m *Mesh) Group(axes ...string) (*Group, error) {
 		case i < 0:
 			return nil, invalid("the mesh %s has no axis %s", m, name)
 		case own[i]:
-			return nil, invalid("a group has axis %s twice", name)
+			return nil, invalid("the group has axis %s twice", name)
 		}
 		own[i] = true
 		wider := make([]int, 0, len(offsets)*m.axes[i].Size)

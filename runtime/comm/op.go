@@ -80,7 +80,7 @@ func (o *Op) OnHost(rank int) ([]Host, error) {
 		h.Src, src = one.Src.HostBytes()
 		h.Dst, dst = one.Dst.HostBytes()
 		if !src || !dst {
-			elsewhere = o.invalid(rank, "its buffers are in a memory that is not the host's")
+			elsewhere = o.invalid(rank, "its buffers are not in host memory")
 		}
 		out = append(out, h)
 	})

@@ -76,7 +76,7 @@ func TestOldLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		losses[version] = sum.Loss
-		remark := strings.Contains(log.all(), "NCCL 2.14.3 of a process captures no operations in graphs; NCCL does from NCCL 2.15.5 on")
+		remark := strings.Contains(log.all(), "a process has NCCL 2.14.3, which cannot capture operations in graphs; install NCCL 2.15.5 or newer")
 		if old := version == 21403; remark != old || old == (drv.Called("cuGraphLaunch") == 2*plan.Mesh.Ranks()) {
 			t.Errorf("version %d: %d launches, said %q", version, drv.Called("cuGraphLaunch"), log.all())
 		}

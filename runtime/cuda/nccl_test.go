@@ -117,7 +117,7 @@ func TestNCCLFails(t *testing.T) {
 	lib := onLibrary(t, drv, 5)
 	lib.Fail("ncclGroupEnd", 3, fakenccl.SystemError)
 	_, err := trained(plan, nccl.Options{Timeout: time.Second}, func(int) train.Options { return train.Options{} })
-	if err == nil || !strings.Contains(err.Error(), "ncclGroupEnd gives error 2") {
+	if err == nil || !strings.Contains(err.Error(), "ncclGroupEnd failed with error 2") {
 		t.Errorf("found %v", err)
 	}
 	if l := lib.Leaks(); len(l) > 0 {

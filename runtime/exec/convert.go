@@ -14,7 +14,7 @@ import (
 func Convert(dst []byte, to dtype.DType, src []byte, from dtype.DType) error {
 	ds, ss := to.Size(), from.Size()
 	if len(src)%ss != 0 || len(src)/ss*ds != len(dst) {
-		return fmt.Errorf("%d bytes of %s are not as many elements as %d bytes of %s", len(src), from, len(dst), to)
+		return fmt.Errorf("%d bytes of %s and %d bytes of %s have different numbers of elements", len(src), from, len(dst), to)
 	}
 	if to == from {
 		copy(dst, src)
@@ -25,7 +25,7 @@ func Convert(dst []byte, to dtype.DType, src []byte, from dtype.DType) error {
 		k := min(n, len(buf))
 		from.Decode(buf[:k], src)
 		if i := slices.IndexFunc(buf[:k], func(v float64) bool { return !to.Holds(v) }); i >= 0 {
-			return fmt.Errorf("%v is not a number of %s", buf[i], to)
+			return fmt.Errorf("%v has no value in %s", buf[i], to)
 		}
 		to.Encode(dst, buf[:k])
 		dst, src, n = dst[k*ds:], src[k*ss:], n-k

@@ -72,7 +72,7 @@ func openCrew(plan *program.Plan, o Options) (*crew, error) {
 // connect lists the devices, and says which are of this process.
 func (c *crew) connect(o Options) error {
 	if n := c.plan.Mesh.Ranks(); n > comm.MaxDevices {
-		return errorf(ReasonPlan, nil, "the plan is for %d devices, and at most %d can run", n, comm.MaxDevices)
+		return errorf(ReasonPlan, nil, "the plan is for %d devices, but ptc runs at most %d", n, comm.MaxDevices)
 	}
 	c.ranks = make([]*logical, c.plan.Mesh.Ranks())
 	for i := range c.plan.Devices {
@@ -85,27 +85,27 @@ func (c *crew) connect(o Options) error {
 	if ends == nil {
 		mesh, err := comm.NewMesh(c.plan.Mesh)
 		if err != nil {
-			return errorf(ReasonPlan, err, "the plan cannot be run")
+			return errorf(ReasonPlan, err, "ptc cannot run the plan")
 		}
 		ends, err = comm.Open("local", mesh, comm.Options{Timeout: o.Timeout, InFlight: program.InFlight})
 		if err != nil {
-			return errorf(ReasonBug, err, "the devices cannot be connected")
+			return errorf(ReasonBug, err, "ptc cannot connect the devices")
 		}
 		c.owns = true
 	}
 	for _, end := range ends {
 		if end.Mesh().Size() != len(c.ranks) {
-			return errorf(ReasonBug, nil, "the plan has %d devices, and %d are connected", len(c.ranks), end.Mesh().Size())
+			return errorf(ReasonBug, nil, "the plan has %d devices, but %d are connected", len(c.ranks), end.Mesh().Size())
 		}
 		d := c.ranks[end.Rank()]
 		d.comm = end
 		c.devices = append(c.devices, d)
 	}
 	if len(c.devices) == 0 {
-		return errorf(ReasonBug, nil, "no device of the plan is in this process")
+		return errorf(ReasonBug, nil, "this process has no device of the plan")
 	}
 	if o.Blas != "" && o.Blas != device.BlasNone && len(c.devices) < len(c.ranks) {
-		return errorf(ReasonInput, nil, "a library of products (%s) is chosen by its times, and processes would choose differently: all devices have to be of one process", o.Blas)
+		return errorf(ReasonInput, nil, "--blas %s needs one process with all devices, because each process would measure and choose kernels for itself", o.Blas)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (c *crew) fits() error {
 	for _, kind := range slices.Sorted(maps.Keys(of)) {
 		k, err := device.Find(kind)
 		if err != nil {
-			return errorf(ReasonHost, err, "the plan's code cannot be run")
+			return errorf(ReasonHost, err, "this host cannot run the plan's code")
 		}
 		if k.Fits == nil {
 			continue
@@ -162,17 +162,17 @@ func (c *crew) capture(d *logical, o *Options, warn func(string)) error {
 	}
 	kind, err := device.Find(c.plan.CodeKind(d.prog))
 	if err != nil {
-		return errorf(ReasonHost, err, "the plan's code cannot be run")
+		return errorf(ReasonHost, err, "this host cannot run the plan's code")
 	}
 	engine, err := kind.Open(r)
 	if err != nil {
-		return cannot(fmt.Errorf("the plan's code cannot be loaded: %w", err))
+		return cannot(fmt.Errorf("the plan's code does not load: %w", err))
 	}
 	d.engine = engine
 	for i := range d.prog.Progs {
 		p, err := engine.Capture(i)
 		if err != nil {
-			return errorf(ReasonBug, err, "rank %d cannot run its programs", d.rank)
+			return errorf(ReasonBug, err, "ptc cannot prepare the programs of rank %d", d.rank)
 		}
 		d.progs = append(d.progs, p)
 	}

@@ -54,7 +54,7 @@ func (d *logical) read(r device.Range) ([]byte, error) {
 // copied is the error of a copy from or to the device.
 func (d *logical) copied(err error) error {
 	if err != nil {
-		return errorf(ReasonMemory, err, "the memory of rank %d cannot be read or written", d.rank)
+		return errorf(ReasonMemory, err, "ptc cannot read or write the memory of rank %d", d.rank)
 	}
 	return nil
 }

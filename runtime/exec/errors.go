@@ -54,7 +54,7 @@ func (e *Error) ExitCode() int {
 // because its loss or its gradients are not finite: see StopBeforeUpdate.
 var ErrNotFinite = errors.New("the loss or the gradients are not finite")
 
-var errClosed = &Error{Reason: ReasonBug, Msg: "a plan was used after it was closed"}
+var errClosed = &Error{Reason: ReasonBug, Msg: "the caller used a plan after it was closed"}
 
 func errorf(r Reason, err error, format string, args ...any) *Error {
 	return &Error{Reason: r, Msg: fmt.Sprintf(format, args...), Err: err}

@@ -19,7 +19,7 @@ func bytesOf(x []float32) []byte {
 func (m *Machine) Step() error {
 	p := m.Program("step")
 	if p == nil {
-		return errorf(ReasonPlan, nil, "the plan has no program step: it does not train")
+		return errorf(ReasonPlan, nil, "the plan has no program `step`, so it cannot train")
 	}
 	return p.Run()
 }

@@ -133,7 +133,7 @@ func (r *gradReader) receive(d *logical) error {
 		box := make([]byte, p.bytes())
 		err := r.p.crew.receive(p, gradientTag, func(from int, mem []byte) { copy(box[from*p.elem:], mem) })
 		if err != nil {
-			return errorf(ReasonComm, err, "a gradient cannot be collected from rank %d", d.rank)
+			return errorf(ReasonComm, err, "ptc cannot collect a gradient from rank %d", d.rank)
 		}
 		if err := r.give(g, box); err != nil {
 			return err

@@ -37,7 +37,7 @@ func (v *values) Initialize(seed uint64) error {
 			t := &d.prog.Tensors[i]
 			init, err := t.Init.Values()
 			if err != nil { // Validate has seen it
-				return errorf(ReasonBug, err, "the tensor %s cannot be initialized", t.Path)
+				return errorf(ReasonBug, err, "ptc cannot initialize the tensor %s", t.Path)
 			}
 			b := &d.prog.Buffers[t.Buffer]
 			path := t.Path

@@ -41,7 +41,7 @@ func (n *inputs) Feed(field string, whole []byte) error {
 		return err
 	}
 	if want := feeds[0].wholeBytes(); len(whole) != want {
-		return errorf(ReasonInput, nil, "the field %s has %d bytes, and program %s reads %d", field, len(whole), n.program, want)
+		return errorf(ReasonInput, nil, "the field %s has %d bytes, but program %s reads %d", field, len(whole), n.program, want)
 	}
 	for j := range feeds {
 		feeds[j].pick(feeds[j].bytes, 0, whole)
@@ -57,7 +57,7 @@ func (n *inputs) FeedPart(field string, box []byte) error {
 		return err
 	}
 	if len(feeds) != 1 || len(box) != len(feeds[0].bytes) {
-		return errorf(ReasonInput, nil, "%d bytes are not the part of field %s that %d devices read", len(box), field, len(feeds))
+		return errorf(ReasonInput, nil, "%d bytes are not the size of the part of field %s that %d devices read", len(box), field, len(feeds))
 	}
 	copy(feeds[0].bytes, box)
 	return nil
@@ -70,7 +70,7 @@ func (n *inputs) of(field string) ([]fed, error) {
 			return n.feeds[i], nil
 		}
 	}
-	return nil, errorf(ReasonInput, nil, "program %s reads no field %s", n.program, field)
+	return nil, errorf(ReasonInput, nil, "program %s has no field %s", n.program, field)
 }
 
 // bind adds the port of a device of this process.

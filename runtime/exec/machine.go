@@ -15,14 +15,14 @@ type Machine struct {
 // or a Write; the plan must not be changed while the machine lives.
 func Open(plan *program.Plan, o Options) (*Machine, error) {
 	if err := plan.Validate(); err != nil {
-		return nil, errorf(ReasonPlan, err, "the plan cannot be run")
+		return nil, errorf(ReasonPlan, err, "ptc cannot run the plan")
 	}
 	plan, err := plan.Expanded()
 	if err != nil {
-		return nil, errorf(ReasonPlan, err, "the plan cannot be run")
+		return nil, errorf(ReasonPlan, err, "ptc cannot run the plan")
 	}
 	if o.Threads < 0 {
-		return nil, errorf(ReasonInput, nil, "%d threads cannot run", o.Threads)
+		return nil, errorf(ReasonInput, nil, "the number of threads is %d, but must not be negative", o.Threads)
 	}
 	c, err := openCrew(plan, o)
 	if err != nil {

@@ -119,7 +119,7 @@ func (r *results) bindReports(c *crew, program string) error {
 		x.call, err = d.comm.Prepare(comm.Op{Kind: collective.Broadcast, Group: d.comm.Mesh().World(), DType: dtype.F64, Inner: n,
 			Root: rank, Src: device.Bytes(mem), Dst: device.Bytes(mem), Label: "loss and statistics"})
 		if err != nil {
-			return errorf(ReasonBug, err, "the loss of program %s cannot be told to all processes", program)
+			return errorf(ReasonBug, err, "ptc cannot send the loss of program %s to all processes", program)
 		}
 		r.reports = append(r.reports, x)
 	}
@@ -136,7 +136,7 @@ func (r *results) report(own int, program string) error {
 			}
 		}
 		if err := x.call.Run(); err != nil {
-			return errorf(ReasonComm, err, "the loss of program %s cannot be told to all processes", program)
+			return errorf(ReasonComm, err, "ptc cannot send the loss of program %s to all processes", program)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func (p *Program) StopBeforeUpdate(stats ...string) (bool, error) {
 		if !alike {
 			var err error
 			if g.ask, err = comm.Any(d.comm, "before the update"); err != nil {
-				return false, errorf(ReasonBug, err, "rank %d cannot ask whether the step is finite", rank)
+				return false, errorf(ReasonBug, err, "rank %d cannot check whether the step is finite on all devices", rank)
 			}
 		}
 		p.guards[rank] = *g

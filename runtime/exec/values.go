@@ -75,7 +75,7 @@ func (v *values) WriteBox(path string, rank int, src []byte) error {
 			}
 		}
 	}
-	return errorf(ReasonInput, nil, "rank %d holds no box of %d bytes of the tensor %s", rank, len(src), path)
+	return errorf(ReasonInput, nil, "rank %d has no box of %d bytes of the tensor %s", rank, len(src), path)
 }
 
 // ReadBox copies what one device of this process holds of a tensor, from the element at a place of the whole on: as
@@ -97,7 +97,7 @@ func (v *values) ReadBox(path string, rank int, at []int64, dst []byte) error {
 			return nil
 		}
 	}
-	return errorf(ReasonInput, nil, "rank %d holds no %d bytes of the tensor %s at %v", rank, len(dst), path, at)
+	return errorf(ReasonInput, nil, "rank %d does not have %d bytes of the tensor %s at %v", rank, len(dst), path, at)
 }
 
 // ReadBytes copies the whole tensor to dst: row-major, little-endian, in its
@@ -172,7 +172,7 @@ func (c *crew) collect(parts []part, whole []byte) error {
 			err = p.send(tensorTag)
 		}
 		if err != nil {
-			return errorf(ReasonComm, err, "a tensor cannot be collected from all devices")
+			return errorf(ReasonComm, err, "ptc cannot collect a tensor from all devices")
 		}
 	}
 	return nil

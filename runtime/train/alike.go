@@ -138,8 +138,8 @@ func sameOptions(p *processes, o *Options, plan *program.Plan) error {
 		facts = append(facts, fact{name, rule.value(o, plan)})
 	}
 	differ := func(what string) *Error {
-		return errorf(ExitUsage, "the processes were started with different options: %s", what).
-			hint("start every process alike; %s alone may differ", mayDiffer())
+		return errorf(ExitUsage, "the processes have different options: %s", what).
+			hint("start every process with the same options; only %s may differ", mayDiffer())
 	}
 	if err := p.same(facts, "options", differ); err != nil || o.Init == "" {
 		return err
@@ -153,7 +153,7 @@ func sameOptions(p *processes, o *Options, plan *program.Plan) error {
 		return err
 	}
 	return p.same([]fact{{"the content of the --init file", sum}}, "initial parameters", func(what string) *Error {
-		return errorf(ExitFile, "the processes would begin with different parameters: %s", what).
+		return errorf(ExitFile, "the processes would start from different parameters: %s", what).
 			hint("give every process the same file")
 	})
 }
@@ -165,12 +165,12 @@ func contentOf(path string) (string, error) {
 	}
 	f, err := storage.Open(path)
 	if err != nil {
-		return "", fileError(err, "%s cannot be read", path)
+		return "", fileError(err, "ptc cannot read %s", path)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", fileError(err, "%s cannot be read", path)
+		return "", fileError(err, "ptc cannot read %s", path)
 	}
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
 }
@@ -198,7 +198,7 @@ func sameStart(s *session) error {
 		{"the content of the data", given(s.feed.fingerprint()) + " " + s.feed.fingerprint()},
 	}, "the start", func(what string) *Error {
 		return errorf(ExitFile, "the processes would train differently: %s", what).
-			hint("give every process the same folder of checkpoints, the same data and the same seed")
+			hint("give every process the same checkpoints, the same data and the same seed")
 	})
 	if err != nil {
 		return err

@@ -209,13 +209,13 @@ func (v *averager) scores(t *totals, count, full, rest int64) *scores {
 		if why := meanOfMeans(&a); why != "" {
 			left := ""
 			if n := count - full; n > 0 && full > 0 {
-				left = fmt.Sprintf(", and %d windows that fill no batch do not count in it", n)
+				left = fmt.Sprintf(", and %d windows that do not fill a batch do not count", n)
 			}
 			notes = append(notes, why+left)
 		}
 	}
 	if n := count - full - rest; n > 0 {
-		notes = append(notes, fmt.Sprintf("%d windows at the end, of which not all that belong together are there, are left out", n))
+		notes = append(notes, fmt.Sprintf("ptc leaves out the last %d windows, because their group is not complete", n))
 	}
 	s.note = strings.Join(notes, "; ")
 	return s

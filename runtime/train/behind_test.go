@@ -125,7 +125,7 @@ func TestOneWriteAtATime(t *testing.T) {
 		}
 	})
 	_, lines := runT(t, newToy(), Options{Steps: 9, Checkpoint: filepath.Join(t.TempDir(), "ck"), Every: 3, held: held})
-	if w := warned(lines, "the checkpoint of step 6 waited"); len(w) != 1 || !strings.Contains(w[0], "until the checkpoint of step 3 was written") {
+	if w := warned(lines, "the checkpoint of step 6 waited"); len(w) != 1 || !strings.Contains(w[0], "for the checkpoint of step 3") {
 		t.Errorf("warnings %v", w)
 	}
 	if most.Load() != 1 {
@@ -185,7 +185,7 @@ func TestFailureBehindTheRun(t *testing.T) {
 		}
 	})
 	sum, lines, err := runLog(context.Background(), newToy(), Options{Checkpoint: dir, Every: 2, held: held, Keep: -1})
-	failed(t, err, ExitFile, "a checkpoint cannot be saved", "intact", "no space left")
+	failed(t, err, ExitFile, "ptc cannot save a checkpoint", "intact", "no space left")
 	if !errors.Is(err, failure) || sum.Steps < 4 || sum.Steps > 6 || len(named(lines, "end")) != 0 {
 		t.Errorf("summary %+v, %v", sum, err)
 	}
@@ -222,7 +222,7 @@ func TestEndWaitsForTheWrite(t *testing.T) {
 			})
 			sum, lines, err := runLog(ctx, newToy(), Options{Steps: 8, Checkpoint: dir, Every: 6, held: g.hold, Keep: -1})
 			if c.fail {
-				failed(t, err, ExitFile, "cannot be saved")
+				failed(t, err, ExitFile, "cannot save")
 			} else if err != nil || sum.Preempted != (c.stop > 0) {
 				t.Errorf("summary %+v, %v", sum, err)
 			}
@@ -266,7 +266,7 @@ func TestNoRoomForCopies(t *testing.T) {
 	}{{127, true, 1}, {128, true, 0}, {0, false, 0}} { // 64 bytes of state
 		_, lines := runT(t, newToy(), Options{Steps: 9, Checkpoint: filepath.Join(t.TempDir(), "ck"), Every: 3,
 			free: func() (int64, bool) { return c.free, c.known }})
-		if w := warned(lines, "steps wait until each is written"); len(w) != c.warns {
+		if w := warned(lines, "steps wait until each checkpoint is written"); len(w) != c.warns {
 			t.Errorf("%+v: warnings %v", c, w)
 		}
 		for _, told := range named(lines, "checkpoint") {
@@ -285,15 +285,15 @@ func TestGrace(t *testing.T) {
 	}{{1, 1}, {time.Hour, 0}} {
 		dir := filepath.Join(t.TempDir(), "ck")
 		_, lines := runT(t, newToy(), Options{Steps: 9, Checkpoint: dir, Every: 3, Grace: c.grace})
-		if w := warned(lines, "--grace is 1ns, and to end a run may take"); len(w) != c.warns {
+		if w := warned(lines, "--grace is 1ns, but ending the run may take"); len(w) != c.warns {
 			t.Errorf("%v: warnings %v", c.grace, w)
 		}
 		if names := folder(t, dir); strings.Contains(names, "probe") {
 			t.Errorf("left are %s", names)
 		}
 	}
-	failsT(t, newToy(), Options{Grace: -1, Checkpoint: "ck"}, ExitUsage, "no time")
-	failsT(t, newToy(), Options{Grace: 1}, ExitUsage, "there is no folder")
+	failsT(t, newToy(), Options{Grace: -1, Checkpoint: "ck"}, ExitUsage, "--grace is -1ns")
+	failsT(t, newToy(), Options{Grace: 1}, ExitUsage, "--grace needs a folder")
 }
 
 // TestResumeIfAny: one command line starts a training and goes on with it.

@@ -105,10 +105,10 @@ func (k *keeper) prepare(resume, ifAny bool) error {
 		}
 	}
 	if err := k.store.Lock(); err != nil {
-		e := &Error{Code: ExitFile, Msg: "checkpoints cannot be saved", Err: err}
+		e := &Error{Code: ExitFile, Msg: "ptc cannot save checkpoints", Err: err}
 		var held *checkpoint.HeldError
 		if errors.As(err, &held) {
-			return e.hint("wait until it has ended, or give another folder")
+			return e.hint("wait until it has ended, or pass another folder")
 		}
 		return e
 	}
@@ -125,8 +125,8 @@ func (k *keeper) empty() error {
 		return checkpointError(err)
 	}
 	if len(entries) > 0 {
-		return errorf(ExitFile, "%s has checkpoints already, the latest of step %d, and this run would start from the first step", k.store.Dir, entries[0].Step).
-			hint("go on from them with --resume, replace them with --overwrite, or give another folder")
+		return errorf(ExitFile, "%s already has checkpoints, the latest of step %d, but this run would start from the first step", k.store.Dir, entries[0].Step).
+			hint("pass --resume to continue from them, --overwrite to replace them, or another folder")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (k *keeper) any() (bool, error) {
 func (k *keeper) close() { k.store.Unlock() }
 
 func (k *keeper) nothing(in string) error {
-	return errorf(ExitFile, "there is no checkpoint in %s to resume from", in).
+	return errorf(ExitFile, "%s has no checkpoint to resume from", in).
 		hint("without --resume, the run starts from the first step")
 }
 
@@ -167,26 +167,26 @@ func (k *keeper) latest(from string, seed *uint64) (*checkpoint.Checkpoint, erro
 
 func (k *keeper) match(c *checkpoint.Checkpoint, seed *uint64) error {
 	if diff := k.differs(c.Tensors()); diff != "" {
-		return errorf(ExitFile, "checkpoint %s is not of this model: %s", c.Dir, diff)
+		return errorf(ExitFile, "checkpoint %s does not match this model: %s", c.Dir, diff)
 	}
 	from, _ := k.sources(c.Tensors())
 	for i, t := range from {
 		if want := k.tensors[i]; t.Name != "" && !slices.Equal(t.Axes, want.Axes) {
-			return errorf(ExitFile, "checkpoint %s is not of this model: the axes of %s are %v, not %v", c.Dir, t.Name, t.Axes, want.Axes)
+			return errorf(ExitFile, "checkpoint %s does not match this model: the axes of %s are %v, not %v", c.Dir, t.Name, t.Axes, want.Axes)
 		}
 	}
 	if c.Meta.Model != k.meta.Model {
-		return errorf(ExitFile, "checkpoint %s is not of this model: its hash differs, though its tensors do not", c.Dir)
+		return errorf(ExitFile, "checkpoint %s does not match this model: the tensors are equal, but the hashes of the model differ", c.Dir)
 	}
 	if seed != nil && *seed != c.Meta.Seed {
-		return errorf(ExitFile, "checkpoint %s is of a run with seed %d, not %d", c.Dir, c.Meta.Seed, *seed).
-			hint("drop --seed to go on with the seed of the checkpoint")
+		return errorf(ExitFile, "checkpoint %s comes from a run with seed %d, not %d", c.Dir, c.Meta.Seed, *seed).
+			hint("drop --seed to continue with the seed of the checkpoint")
 	}
 	switch differ := settingsDiffer(c.Meta.Settings, k.meta.Settings); {
 	case differ != "":
-		k.store.Warn(fmt.Sprintf("checkpoint %s is of a run with %s; the run goes on with the new values", c.Dir, differ))
+		k.store.Warn(fmt.Sprintf("checkpoint %s comes from a run with %s; this run continues with the new values", c.Dir, differ))
 	case c.Meta.Source != k.meta.Source:
-		k.store.Warn(fmt.Sprintf("the model's source or configuration is not that of checkpoint %s; the run goes on with the new one", c.Dir))
+		k.store.Warn(fmt.Sprintf("the source or configuration of the model has changed since checkpoint %s; this run continues with the new one", c.Dir))
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (k *keeper) load(c *checkpoint.Checkpoint, dev *devices) error {
 			return checkpointError(err)
 		}
 		if from[i].DType != t.DType && len(dev.copies(t)) == 0 {
-			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, and this plan as %s", c.Dir, t.Name, from[i].DType.Safetensors(), t.DType.Safetensors()))
+			k.store.Warn(fmt.Sprintf("checkpoint %s has %s as %s, but this plan has %s", c.Dir, t.Name, from[i].DType.Safetensors(), t.DType.Safetensors()))
 		}
 	}
 	k.saved = c.Meta.Step

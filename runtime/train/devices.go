@@ -54,7 +54,7 @@ func openDevices(plan *program.Plan, fields []data.Field, o *Options, seed uint6
 			n := slices.IndexFunc(fields, func(g data.Field) bool { return g.Name == f.Name })
 			if n < 0 || !slices.Equal(fields[n].Shape, f.Shape) {
 				m.Close()
-				return nil, errorf(ExitFile, "program %s of the plan reads the field %s in another shape than other programs", p.Name(), f.Name)
+				return nil, errorf(ExitFile, "the plan is not valid: program %s reads the field %s in another shape than the other programs do", p.Name(), f.Name)
 			}
 			d.reads[i] = append(d.reads[i], reading{f.Name, n})
 		}
@@ -172,7 +172,7 @@ func (d *devices) gradients() ([]checkpoint.Tensor, error) {
 	for _, g := range d.training.Gradients() {
 		t := checkpoint.Tensor{Tensor: safetensors.Tensor{Name: g.Path, DType: g.DType}}
 		if !t.DType.IsFloat() {
-			return nil, errorf(ExitFile, "the plan has a gradient of %s of type %s", g.Path, g.DType)
+			return nil, errorf(ExitFile, "the plan has a gradient of %s of type %s, but gradients must be floats", g.Path, g.DType)
 		}
 		for _, n := range g.Shape {
 			t.Shape = append(t.Shape, int64(n))

@@ -21,7 +21,7 @@ func dumpGrads(j *job, dev *devices, step int64) error {
 		return err
 	}
 	if len(grads) == 0 {
-		return errorf(ExitFile, "the plan gives no gradients to write to %s", path)
+		return errorf(ExitFile, "the plan computes no gradients that ptc could write to %s", path)
 	}
 	var list []safetensors.Tensor
 	for _, g := range grads {
@@ -34,7 +34,7 @@ func dumpGrads(j *job, dev *devices, step int64) error {
 		return err
 	})
 	if err != nil {
-		err = fileError(err, "the gradients cannot be written to %s", path)
+		err = fileError(err, "ptc cannot write the gradients to %s", path)
 	}
 	return file.written(err)
 }
@@ -58,7 +58,7 @@ func createBatchDump(path string, fields []data.Field) (*batchDump, error) {
 	}
 	f, err := atomicfile.Create(path + ".spool")
 	if err != nil {
-		return nil, fileError(err, "%s cannot be written", path)
+		return nil, fileError(err, "ptc cannot write %s", path)
 	}
 	return &batchDump{path: path, spool: f, fields: fields}, nil
 }
@@ -68,7 +68,7 @@ func (d *batchDump) add(step int64, b *batch) error {
 	for i := range d.fields {
 		m, err := d.spool.Write(b.bytes[i])
 		if err != nil {
-			return fileError(err, "the batches cannot be written to %s", d.path)
+			return fileError(err, "ptc cannot write the batches to %s", d.path)
 		}
 		n += m
 	}
@@ -105,7 +105,7 @@ func (d *batchDump) finish() error {
 		return nil
 	})
 	if err != nil {
-		return fileError(err, "the batches cannot be written to %s", d.path)
+		return fileError(err, "ptc cannot write the batches to %s", d.path)
 	}
 	return nil
 }

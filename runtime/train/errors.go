@@ -74,7 +74,7 @@ func fileError(err error, format string, args ...any) error {
 func dataError(err error) error {
 	var d *data.Error
 	if errors.As(err, &d) {
-		return &Error{Code: ExitFile, Msg: "the data cannot be used", Err: err}
+		return &Error{Code: ExitFile, Msg: "ptc cannot use the data", Err: err}
 	}
 	return &Error{Code: ExitBug, Msg: "reading the data failed", Err: err}
 }
@@ -84,11 +84,11 @@ func checkpointError(err error) error {
 	var c *checkpoint.Error
 	var s *safetensors.Error
 	if errors.As(err, &c) || errors.As(err, &s) {
-		return &Error{Code: ExitFile, Msg: "the checkpoint cannot be used", Err: err}
+		return &Error{Code: ExitFile, Msg: "ptc cannot use the checkpoint", Err: err}
 	}
-	return fileError(err, "the checkpoint cannot be used")
+	return fileError(err, "ptc cannot use the checkpoint")
 }
 
 func saveError(err error) error {
-	return &Error{Code: ExitFile, Msg: "a checkpoint cannot be saved; those before it are intact", Err: err}
+	return &Error{Code: ExitFile, Msg: "ptc cannot save a checkpoint; earlier checkpoints are intact", Err: err}
 }

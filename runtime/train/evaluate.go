@@ -108,7 +108,7 @@ func (e *evaluator) perFile(ctx context.Context, out *Evaluation) error {
 		out.Files = append(out.Files, FileEvaluation{f, m.loss, math.Exp(m.loss), m.windows * int64(e.window), m.weight, figures(m.metrics)})
 	}
 	if left > 0 {
-		out.addNote(fmt.Sprintf("%d of %d files are shorter than a window of %d tokens and the one after, and have no loss by themselves", left, len(files), e.window))
+		out.addNote(fmt.Sprintf("%d of %d files are too short for one window of %d tokens and its last target, so they have no loss of their own", left, len(files), e.window))
 	}
 	return nil
 }
@@ -135,13 +135,13 @@ type evaluator struct {
 
 func (e *evaluator) open(plan *program.Plan) (err error) {
 	if e.plan, err = plan.Expanded(); err != nil {
-		return &Error{Code: ExitFile, Msg: "the plan cannot be run", Err: err}
+		return &Error{Code: ExitFile, Msg: "ptc cannot run the plan", Err: err}
 	}
 	if e.fields, err = dataFields(e.plan); err != nil {
 		return err
 	}
 	if len(e.fields) == 0 || e.plan.Data.Kind == "" {
-		return errorf(ExitFile, "the plan reads no data, so that there is nothing to evaluate")
+		return errorf(ExitFile, "the plan reads no data, so there is nothing to evaluate")
 	}
 	var single []data.Field
 	for _, f := range e.fields {
@@ -167,7 +167,7 @@ func (e *evaluator) open(plan *program.Plan) (err error) {
 		err = e.init(job)
 	}
 	if err == nil && !e.dev.hasEval() {
-		err = errorf(ExitFile, "the plan has no program eval: it does not validate")
+		err = errorf(ExitFile, "the plan has no program `eval`, so it cannot validate")
 	}
 	if err != nil {
 		e.dev.close()
@@ -210,7 +210,7 @@ func (e *evaluator) source(patterns []string) (*windows, error) {
 	if len(patterns) > 0 {
 		given := func(o data.Option) bool { return slices.Contains(ofFiles, o.Key) }
 		if !slices.ContainsFunc(opts, func(o data.Option) bool { return o.Key == "files" || o.Key == "" }) {
-			return nil, errorf(ExitUsage, "the plan's data, %s, is not of files", e.plan.Data.Kind)
+			return nil, errorf(ExitUsage, "the plan's data, %s, does not come from files", e.plan.Data.Kind)
 		}
 		opts = slices.DeleteFunc(slices.Clone(opts), given)
 		for _, p := range patterns {
@@ -232,7 +232,7 @@ func (e *evaluator) source(patterns []string) (*windows, error) {
 		}}, nil
 	}
 	if src.Held() == 0 {
-		return nil, errorf(ExitUsage, "the plan's data holds nothing out for validation").hint("pass --data FILES")
+		return nil, errorf(ExitUsage, "the plan's data holds out nothing for validation").hint("pass --data FILES")
 	}
 	return &windows{src.Held(), func(number func(row int) int64) (*batch, error) {
 		if err := src.HeldOut(number, e.batch.views); err != nil {
@@ -248,11 +248,11 @@ var ofFiles = []string{"", "files", "exclude", "valid", "shuffle", "limit"}
 // scores are the averages over all windows.
 func (e *evaluator) scores(ctx context.Context, src *windows) (*scores, error) {
 	if src.count == 0 {
-		return nil, errorf(ExitFile, "the data has no window of %d tokens and the one after", e.window)
+		return nil, errorf(ExitFile, "the data is too short for one window of %d tokens and its last target", e.window)
 	}
 	v := averager{dev: e.dev, averages: averagesOf(e.plan), size: int64(e.size), stopped: func() (bool, error) { return ctx.Err() != nil, ctx.Err() }}
 	if why := meanOfMeans(&v.averages[0]); why != "" && src.count < v.size {
-		return nil, errorf(ExitFile, "the data has %d windows and the plan takes %d at once, and %s", src.count, v.size, why).
+		return nil, errorf(ExitFile, "the data has %d windows, but the plan takes %d at once, and %s", src.count, v.size, why).
 			hint("compile with a smaller batch")
 	}
 	return v.average(src)

@@ -27,7 +27,7 @@ func pastOf(c *checkpoint.Checkpoint, size int) (*data.Past, error) {
 	past := &data.Past{Steps: c.Meta.Step, Phases: fedIn(phasesOf(c, size))}
 	for i := range past.Phases {
 		if err := past.Phases[i].Check(); err != nil {
-			return nil, &Error{Code: ExitFile, Msg: fmt.Sprintf("checkpoint %s cannot be used: its phase %d is none", c.Dir, i+1), Err: err}
+			return nil, &Error{Code: ExitFile, Msg: fmt.Sprintf("checkpoint %s is not valid: ptc cannot use its phase %d", c.Dir, i+1), Err: err}
 		}
 	}
 	return past, nil

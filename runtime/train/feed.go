@@ -44,7 +44,7 @@ func openFeed(plan *program.Plan, o *Options, seed uint64, rank int, c *checkpoi
 		return f, nil
 	}
 	if plan.Data.Kind == "" {
-		return nil, errorf(ExitFile, "the plan reads the field %s, but says of no data", fields[0])
+		return nil, errorf(ExitFile, "the plan reads the field %s, but names no data", fields[0])
 	}
 	b := data.Batch{Size: fields[0].Shape[0], Vocab: vocabulary(plan), Seed: seed, Fields: fields, Folder: o.Folder, Vars: o.Vars}
 	if c != nil {
@@ -128,13 +128,13 @@ func dataFields(plan *program.Plan) ([]data.Field, error) {
 			f := data.Field{Name: p.Path}
 			b := &d.Buffers[p.Buffer]
 			if f.DType, _ = dtype.Parse(b.DType); f.DType != dtype.I32 && f.DType != dtype.F32 {
-				return nil, errorf(ExitFile, "the plan reads the field %s as %s, and data is i32 or f32", p.Path, b.DType)
+				return nil, errorf(ExitFile, "the plan reads the field %s as %s, but data is i32 or f32", p.Path, b.DType)
 			}
 			for _, a := range b.Axes {
 				f.Shape = append(f.Shape, a.Global)
 			}
 			if len(f.Shape) == 0 || slices.Min(f.Shape) < 1 {
-				return nil, errorf(ExitFile, "the plan reads the field %s, which has no axis for the batch", f)
+				return nil, errorf(ExitFile, "the plan reads the field %s, which has no batch axis", f)
 			}
 			fields = append(fields, f)
 		}
@@ -193,7 +193,7 @@ func (f *feed) next(ctx context.Context, step int64) (*batch, error) {
 	tell := waitTold
 	told := func(d time.Duration) {
 		if d >= tell && f.warn != nil {
-			f.warn(fmt.Sprintf("waiting for data for %v, before step %d", d.Round(time.Second), step))
+			f.warn(fmt.Sprintf("step %d has waited %v for data", step, d.Round(time.Second)))
 			tell *= 2
 		}
 	}
@@ -306,9 +306,9 @@ func (f *feed) counted(c *checkpoint.Checkpoint) int64 {
 func (f *feed) endOfEpochs(n, first int64, c *checkpoint.Checkpoint) (int64, error) {
 	examples := f.examples()
 	if examples == 0 {
-		return 0, errorf(ExitUsage, "the data has no end, and so no epochs: %s", f.describe()).hint("pass --steps N")
+		return 0, errorf(ExitUsage, "the data has no end, so it has no epochs: %s", f.describe()).hint("pass --steps N")
 	}
-	tooMany := errorf(ExitUsage, "the epochs are of more steps than the 31 bits of a step's number can count")
+	tooMany := errorf(ExitUsage, "the epochs have more steps than the 31 bits of a step's number can count")
 	if examples > math.MaxInt64/2/n {
 		return 0, tooMany
 	}

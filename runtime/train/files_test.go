@@ -97,12 +97,12 @@ func TestInitPartial(t *testing.T) {
 	if len(got) != 2 || !slices.Equal(got["w"], drawn["w"]) || !slices.Equal(got["b"], []float64{3, -0.125}) {
 		t.Errorf("from a part: %v, drawn %v", got, drawn)
 	}
-	if said := strings.Join(log, "\n"); !strings.Contains(said, "lacks start as the model says: w") || !strings.Contains(said, "are not read, as the model has no such parameters: z") {
+	if said := strings.Join(log, "\n"); !strings.Contains(said, "lacks parameters, which start as the model initializes them: w") || !strings.Contains(said, "has parameters that the model lacks, and ptc ignores them: z") {
 		t.Errorf("told %q", said)
 	}
 	writeFloats(t, path, "F32", map[string][]float64{"z": {1, 2}})
-	failsT(t, newToy(), Options{Init: path, InitPartial: true}, ExitFile, "have none of this model")
-	failsT(t, newToy(), Options{InitPartial: true}, ExitUsage, "there is none")
+	failsT(t, newToy(), Options{Init: path, InitPartial: true}, ExitFile, "have no parameter of this model")
+	failsT(t, newToy(), Options{InitPartial: true}, ExitUsage, "--init-partial needs a file")
 }
 
 func TestInitThatDoesNotFit(t *testing.T) {

@@ -70,10 +70,10 @@ func (l *loop) saveParameters() error {
 			continue
 		}
 		if l.changed.passed {
-			l.log.warn(fmt.Sprintf("nothing is written to %s: the parameters of step %d are of a later phase", x.path, l.sum.Steps))
+			l.log.warn(fmt.Sprintf("ptc writes nothing to %s: the parameters of step %d belong to a later phase", x.path, l.sum.Steps))
 			continue
 		}
-		if _, err := l.numbers.maySave(l.sum.Steps, "parameters are saved to "+x.path+" all the same"); err != nil {
+		if _, err := l.numbers.maySave(l.sum.Steps, "ptc saves the parameters to "+x.path+" all the same"); err != nil {
 			return err
 		}
 		file := rootFile{processes: l.procs}
@@ -95,7 +95,7 @@ func (l *loop) finishDumps() error {
 	}
 	for _, path := range []string{l.o.DumpGrads, l.o.DumpBatches} {
 		if path != "" {
-			l.log.warn(fmt.Sprintf("no step was run, so nothing is written to %s", path))
+			l.log.warn(fmt.Sprintf("the run had no step, so ptc writes nothing to %s", path))
 		}
 	}
 	return nil

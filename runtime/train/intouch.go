@@ -67,7 +67,7 @@ func (p *processes) peers() *checkpoint.Peers {
 	return &checkpoint.Peers{Rank: p.end.Rank(), Size: p.end.Mesh().Size(), Gather: func(mine []byte) ([]byte, error) {
 		all, err := comm.Gather(p.end, mine, "about a checkpoint")
 		if err != nil {
-			return nil, &Error{Code: codeOf(err), Msg: "the processes cannot agree about a checkpoint", Err: err}
+			return nil, &Error{Code: codeOf(err), Msg: "the processes cannot agree on a checkpoint", Err: err}
 		}
 		return all, nil
 	}}

@@ -34,13 +34,13 @@ func newJob(p *processes, plan *program.Plan, o Options) (*job, error) {
 		return nil, err
 	}
 	if j.plan, err = plan.Expanded(); err != nil {
-		return nil, &Error{Code: ExitFile, Msg: "the plan cannot be run", Err: err}
+		return nil, &Error{Code: ExitFile, Msg: "ptc cannot run the plan", Err: err}
 	}
 	if j.tensors, err = planTensors(j.plan); err != nil {
 		return nil, err
 	}
 	if o.SaveAverage != "" && !slices.ContainsFunc(j.tensors, isAverage) {
-		return nil, errorf(ExitUsage, "the plan keeps no average of parameters").hint("`average = 0.999` in the optimizer keeps one")
+		return nil, errorf(ExitUsage, "the plan keeps no average of parameters").hint("set `average = 0.999` in the optimizer")
 	}
 	if p.root() {
 		err = o.probeFiles()

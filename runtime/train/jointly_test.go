@@ -73,7 +73,7 @@ func TestPartFails(t *testing.T) {
 				return nil
 			}}
 		})
-		failed(t, errs[0], ExitFile, "a checkpoint cannot be saved", "intact", c.want)
+		failed(t, errs[0], ExitFile, "ptc cannot save a checkpoint", "intact", c.want)
 		var other *Elsewhere
 		if !errors.As(errs[1], &other) || other.ExitCode() != ExitFile {
 			t.Errorf("%+v: rank 1 ends with %v", c, errs[1])
@@ -162,8 +162,8 @@ func TestInitFromParts(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	failsT(t, newToyOn(2), Options{Steps: 3, Init: folder}, ExitFile, "initial parameters", "model-00002-of-00002.safetensors is not what was saved")
-	failed(t, many()[0], ExitFile, "initial parameters", "model-00002-of-00002.safetensors is not what was saved")
+	failsT(t, newToyOn(2), Options{Steps: 3, Init: folder}, ExitFile, "initial parameters", "model-00002-of-00002.safetensors has changed since it was saved")
+	failed(t, many()[0], ExitFile, "initial parameters", "model-00002-of-00002.safetensors has changed since it was saved")
 }
 
 // TestOneProcessOfAJob: a job of one process saves what a process without a job does.

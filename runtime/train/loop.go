@@ -64,10 +64,10 @@ func (l *loop) tellStart() {
 		Settings: settingsOf(l.plan), Metrics: metricNames(l.plan),
 	})
 	if l.valid.idle() {
-		l.log.warn("training cannot end early, since nothing is validated while it lasts: hold data out, and validate every so many steps (--eval-every N)")
+		l.log.warn("patience has no effect, because nothing is validated during training: hold data out and pass --eval-every N")
 	}
 	if l.first > l.last {
-		l.log.warn(fmt.Sprintf("training already has %d steps, and %d were asked for: nothing is left to do", l.first-1, l.last))
+		l.log.warn(fmt.Sprintf("nothing is left to do: the checkpoint has %d steps, and the run ends with step %d", l.first-1, l.last))
 	}
 }
 
@@ -91,7 +91,7 @@ func (l *loop) train(ctx context.Context) error {
 			l.sum.Preempted, err = l.procs.preempted(ctx)
 			return err
 		case errors.Is(err, errNoData):
-			l.log.warn(fmt.Sprintf("the data ends with step %d, and the run with it, before step %d", step-1, l.last))
+			l.log.warn(fmt.Sprintf("the data ended after step %d, so the run ends before step %d", step-1, l.last))
 			return nil
 		case err != nil:
 			return err
@@ -234,7 +234,7 @@ func (l *loop) measure(m *metrics.Step, step int64, took time.Duration) {
 // save saves the state after the last step that is done.
 func (l *loop) save(last bool) error {
 	step, begun := l.sum.Steps, time.Now()
-	if ok, err := l.numbers.maySave(step, fmt.Sprintf("no checkpoint of step %d is saved", step)); !ok {
+	if ok, err := l.numbers.maySave(step, fmt.Sprintf("ptc saves no checkpoint of step %d", step)); !ok {
 		return err
 	}
 	return l.saver.save(step, l.sum.Loss, last, begun)

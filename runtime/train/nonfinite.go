@@ -38,11 +38,11 @@ func (n *numbers) watch(m *metrics.Step, b *batch, stopped bool) error {
 	n.bad++
 	what := fmt.Sprintf("step %d: the loss is %g", m.Step, m.Loss)
 	if n.dev.hasGradNorm() && !m.NoGradNorm {
-		what += fmt.Sprintf(", and the norm of the gradients %g", m.GradNorm)
+		what += fmt.Sprintf(", and the norm of the gradients is %g", m.GradNorm)
 	}
 	if n.o.OnNaN == NaNContinue || scaled && n.bad < maxUnscaled {
 		if !n.warned {
-			n.log.warn(what + "; further such steps are not told")
+			n.log.warn(what + "; ptc does not report further such steps")
 		}
 		n.warned = true
 		return nil
@@ -52,7 +52,7 @@ func (n *numbers) watch(m *metrics.Step, b *batch, stopped bool) error {
 		return err
 	}
 	return n.procs.everywhere(errorf(ExitFile, "%s%s", what, origin).
-		hint("lower the learning rate, warm it up for longer or clip the gradients, if the data and the parameters are as they should be; --on-nan continue goes on"))
+		hint("if the data and the parameters are right, lower the learning rate, warm it up for longer, or clip the gradients; --on-nan continue ignores such steps"))
 }
 
 // skipped notes a step that changed nothing because the scaled loss overflowed.
@@ -61,7 +61,7 @@ func (n *numbers) watch(m *metrics.Step, b *batch, stopped bool) error {
 func (n *numbers) skipped(m *metrics.Step) {
 	n.bad = 0
 	if n.skips++; n.skips == 1 {
-		n.log.warn(fmt.Sprintf("step %d: gradients overflow, so the step is skipped and the scale of the loss is now %g; further such steps are not told", m.Step, m.LossScale))
+		n.log.warn(fmt.Sprintf("step %d: the gradients overflow, so ptc skips the step and lowers the scale of the loss to %g; ptc does not report further such steps", m.Step, m.LossScale))
 	}
 }
 
@@ -73,7 +73,7 @@ func (n *numbers) origin(step int64, b *batch, stopped bool) (string, error) {
 		if err != nil || path == "" {
 			return "", err
 		}
-		return fmt.Sprintf("; the step has changed the parameters, of which %s is not finite now", path), nil
+		return fmt.Sprintf("; the step has changed the parameters, and %s is no longer finite", path), nil
 	}
 	if err := n.dev.feed(b, step); err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func (n *numbers) origin(step int64, b *batch, stopped bool) (string, error) {
 		}
 	}
 	if first == nil {
-		return "; run once more, every tensor of the step was finite", nil
+		return "; when ptc repeated the step, every tensor was finite", nil
 	}
 	on := ""
 	if n.plan.Mesh.Ranks() > 1 {
@@ -125,8 +125,8 @@ func (n *numbers) maySave(step int64, otherwise string) (bool, error) {
 		return true, nil
 	}
 	if n.o.OnNaN == NaNStop && path != "" {
-		return false, n.procs.everywhere(errorf(ExitFile, "%s, so it is not saved", why).
-			hint("--on-nan continue saves it in spite of that"))
+		return false, n.procs.everywhere(errorf(ExitFile, "%s, so ptc does not save it", why).
+			hint("pass --on-nan continue to save it all the same"))
 	}
 	n.log.warn(why + ": " + otherwise)
 	return false, nil

@@ -53,7 +53,7 @@ func TestStopsAtANumberThatIsNotFinite(t *testing.T) {
 	check(with, 1, "step 1: the loss is", "the parameter w that the step began with: 1 infinite of 6 elements")
 
 	poison(t, "residual", 0, 4, 4) // the residual alone: the loss does not see it before the next kernel
-	check(o, 4, "step 4: the loss is", "the norm of the gradients NaN")
+	check(o, 4, "step 4: the loss is", "the norm of the gradients is NaN")
 
 	both := func(s string, _ int, a [][]float32) {
 		if s == "residual" && asInt(a[0]) != 0 && a[5][0] < 1e9 {
@@ -73,7 +73,7 @@ func TestLastStepIsNotFinite(t *testing.T) {
 	save := filepath.Join(t.TempDir(), "save")
 	poison(t, "update", 0, 5, 2) // w, in the third step
 	_, _, err := runLog(context.Background(), newToy(), Options{Steps: 3, Save: save})
-	failed(t, err, ExitFile, "after step 3 the parameter w is not finite, so it is not saved")
+	failed(t, err, ExitFile, "after step 3 the parameter w is not finite, so ptc does not save it")
 	if _, err := os.Stat(save); err == nil {
 		t.Error("it was saved")
 	}

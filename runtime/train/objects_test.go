@@ -118,10 +118,10 @@ func TestResumeFromAnotherPlace(t *testing.T) {
 		runT(t, newToy(), Options{ResumeFrom: from, Checkpoint: filepath.Join(dir, "other"), Overwrite: true, Save: filepath.Join(dir, "end")})
 		sameFile(t, filepath.Join(dir, "end"), straight)
 	}
-	failsT(t, newToy(), Options{ResumeFrom: ck, Checkpoint: bucket + "/ck"}, ExitFile, "has checkpoints already")
-	failsT(t, newToy(), Options{ResumeFrom: bucket + "/none", Checkpoint: bucket + "/new"}, ExitFile, "no checkpoint in "+bucket+"/none")
+	failsT(t, newToy(), Options{ResumeFrom: ck, Checkpoint: bucket + "/ck"}, ExitFile, "already has checkpoints")
+	failsT(t, newToy(), Options{ResumeFrom: bucket + "/none", Checkpoint: bucket + "/new"}, ExitFile, bucket+"/none has no checkpoint")
 	failsT(t, newToy(), Options{ResumeFrom: ck}, ExitUsage, "pass --checkpoint DIR")
-	failsT(t, newToy(), Options{ResumeFrom: ck, Resume: true, Checkpoint: bucket + "/new"}, ExitUsage, "one checkpoint")
+	failsT(t, newToy(), Options{ResumeFrom: ck, Resume: true, Checkpoint: bucket + "/new"}, ExitUsage, "not from both")
 }
 
 // TestObjectStoreFaults: a store that takes no more ends a run as a disk does that is full, with what
@@ -151,7 +151,7 @@ func TestObjectStoreFaults(t *testing.T) {
 		afterStep.Store(&after)
 		sum, lines, err := runLog(context.Background(), newToy(), Options{Checkpoint: bucket + "/ck", Every: 5, CheckpointSync: true})
 		afterStep.Store(nil)
-		failed(t, err, ExitFile, "a checkpoint cannot be saved; those before it are intact", c.want)
+		failed(t, err, ExitFile, "ptc cannot save a checkpoint; earlier checkpoints are intact", c.want)
 		if saved := named(lines, "checkpoint"); len(saved) != 1 || sum.Steps != 10 {
 			t.Errorf("%s: %d checkpoints after %d steps", c.code, len(saved), sum.Steps)
 		}
@@ -167,12 +167,12 @@ func TestObjectStoreFaults(t *testing.T) {
 func TestObjectStoreMistakes(t *testing.T) {
 	f := serveT(t)
 	failsT(t, newToy(), Options{Checkpoint: "s3://other/ck"}, ExitFile, "no such bucket")
-	failsT(t, newToy(), Options{Checkpoint: bucket + "/ck", Resume: true}, ExitFile, "no checkpoint in")
-	failsT(t, newToy(), Options{Save: "s3://other/p"}, ExitFile, "s3://other/p cannot be written", "no such bucket")
+	failsT(t, newToy(), Options{Checkpoint: bucket + "/ck", Resume: true}, ExitFile, "has no checkpoint")
+	failsT(t, newToy(), Options{Save: "s3://other/p"}, ExitFile, "cannot write s3://other/p", "no such bucket")
 	failsT(t, newToy(), Options{Init: bucket + "/none"}, ExitFile, "no such object")
 	failsT(t, newToy(), Options{Trace: bucket + "/trace"}, ExitUsage, "of this machine")
 	runT(t, newToy(), Options{Steps: 1, Checkpoint: bucket + "/ck"})
-	failsT(t, newToy(), Options{Checkpoint: bucket + "/ck"}, ExitFile, "has checkpoints already")
+	failsT(t, newToy(), Options{Checkpoint: bucket + "/ck"}, ExitFile, "already has checkpoints")
 	f.Fail = func(*http.Request) (int, string) { return http.StatusForbidden, "AccessDenied" }
 	failsT(t, newToy(), Options{Checkpoint: bucket + "/ck", ResumeIfAny: true}, ExitFile, "gives no permission")
 }
@@ -197,7 +197,7 @@ func TestObjectStoreTakenOver(t *testing.T) {
 	afterStep.Store(&after)
 	t.Cleanup(func() { afterStep.Store(nil) })
 	_, _, err := runLog(context.Background(), newToy(), Options{Checkpoint: bucket + "/ck", Every: 5, CheckpointSync: true})
-	failed(t, err, ExitFile, "process 7 on host h saves into it")
+	failed(t, err, ExitFile, "process 7 on host h is using it")
 	sum, _ := runT(t, newToy(), Options{Checkpoint: bucket + "/ck", Resume: true})
 	if sum.Ran != 14 {
 		t.Errorf("%d steps after the checkpoint of the second run", sum.Ran)
@@ -247,7 +247,7 @@ func TestObjectStoreProcesses(t *testing.T) {
 func TestObjectStoreGrace(t *testing.T) {
 	f := serveT(t)
 	_, lines := runT(t, newToy(), Options{Steps: 1, Checkpoint: bucket + "/ck", Grace: 1})
-	if w := named(lines, "warning"); len(w) != 1 || !strings.Contains(w[0]["message"].(string), "its folder takes") {
+	if w := named(lines, "warning"); len(w) != 1 || !strings.Contains(w[0]["message"].(string), "estimated from writing") {
 		t.Errorf("%v", w)
 	}
 	if keys := f.Keys(); len(keys) != 3 {

@@ -185,7 +185,7 @@ type Summary struct {
 }
 
 // errNoStep is of a plan that "ptc compile --sample" made.
-var errNoStep = errorf(ExitFile, "the plan has no program step: it does not train")
+var errNoStep = errorf(ExitFile, "the plan has no program `step`, so it cannot train")
 
 // trains reports whether a plan has the program of a step.
 func trains(plan *program.Plan) bool {

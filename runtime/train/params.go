@@ -12,7 +12,7 @@ import (
 func openInit(p *processes, path string) (checkpoint.Values, error) {
 	v, err := checkpoint.OpenValues(p.peers(), path)
 	if err != nil {
-		return nil, p.everyones(fileError(err, "the initial parameters %s cannot be used", path))
+		return nil, p.everyones(fileError(err, "ptc cannot use the initial parameters %s", path))
 	}
 	return v, nil
 }
@@ -31,7 +31,7 @@ func loadParams(j *job, dev *devices, f checkpoint.Values) error {
 		return err
 	}
 	if diff := compare(want, have); diff != "" {
-		return errorf(ExitFile, "the initial parameters %s are not those of this model: %s", path, diff)
+		return errorf(ExitFile, "the initial parameters %s do not match this model: %s", path, diff)
 	}
 	for i, t := range want {
 		for _, into := range append(dev.copies(t), t) {
@@ -39,7 +39,7 @@ func loadParams(j *job, dev *devices, f checkpoint.Values) error {
 				return f.ReadSlice(t.Name, box, dst)
 			})
 			if err != nil {
-				return fileError(err, "the initial parameters %s cannot be used", path)
+				return fileError(err, "ptc cannot use the initial parameters %s", path)
 			}
 		}
 	}
@@ -66,13 +66,13 @@ func common(j *job, want, have []checkpoint.Tensor) (both, of []checkpoint.Tenso
 		return more
 	})
 	if len(both) == 0 {
-		return nil, nil, errorf(ExitFile, "the initial parameters %s have none of this model", j.o.Init)
+		return nil, nil, errorf(ExitFile, "the initial parameters %s have no parameter of this model", j.o.Init)
 	}
 	if len(missing) > 0 {
-		j.log.warn("parameters that " + j.o.Init + " lacks start as the model says: " + few(missing))
+		j.log.warn(j.o.Init + " lacks parameters, which start as the model initializes them: " + few(missing))
 	}
 	if len(extra) > 0 {
-		j.log.warn("of " + j.o.Init + " are not read, as the model has no such parameters: " + few(extra))
+		j.log.warn(j.o.Init + " has parameters that the model lacks, and ptc ignores them: " + few(extra))
 	}
 	return both, of, nil
 }
@@ -145,7 +145,7 @@ func saveParams(path string, ps []saved, step int64, dev *devices, gathered func
 	}
 	err := saveTensors(path, as, step, func(t checkpoint.Tensor, dst []byte) error { return dev.read(from[t.Name], dst) }, gathered)
 	if err != nil {
-		return fileError(err, "the parameters cannot be saved to %s", path)
+		return fileError(err, "ptc cannot save the parameters to %s", path)
 	}
 	return nil
 }

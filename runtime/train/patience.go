@@ -87,7 +87,7 @@ func (p *patience) why(step int64) string {
 	if !math.IsNaN(p.best) {
 		best = fmt.Sprintf("the best was %.6g", p.best)
 	}
-	return fmt.Sprintf("ended after step %d: %s got no better in %d validations, and %s", step, what, p.since, best)
+	return fmt.Sprintf("ended after step %d: %s has not improved in %d validations, and %s", step, what, p.since, best)
 }
 
 // kept is the state in a checkpoint.

@@ -33,7 +33,7 @@ func TestPatience(t *testing.T) {
 		if sum.Stopped == "" || sum.Steps >= 20 || sum.Steps < 6 || sum.Steps%2 != 0 || sum.ValLoss != told[len(told)-1]["val_loss"] {
 			t.Fatalf("%+v after the validations %v", sum, told)
 		}
-		if end := named(lines, "end"); fmt.Sprint(end[0]["why"]) != sum.Stopped || !strings.Contains(sum.Stopped, fmt.Sprintf("after step %d: the validation loss got no better in 3 validations", sum.Steps)) {
+		if end := named(lines, "end"); fmt.Sprint(end[0]["why"]) != sum.Stopped || !strings.Contains(sum.Stopped, fmt.Sprintf("after step %d: the validation loss has not improved in 3 validations", sum.Steps)) {
 			t.Errorf("the end says %v", end)
 		}
 		for stop := int32(1); int64(stop) <= sum.Steps; stop++ {
@@ -58,7 +58,7 @@ func TestPatience(t *testing.T) {
 // TestPatienceNeedsValidation: who would never end early is told.
 func TestPatienceNeedsValidation(t *testing.T) {
 	_, lines := runT(t, impatient(), Options{Steps: 3})
-	if w := named(lines, "warning"); len(w) != 1 || !strings.Contains(fmt.Sprint(w[0]["message"]), "cannot end early") {
+	if w := named(lines, "warning"); len(w) != 1 || !strings.Contains(fmt.Sprint(w[0]["message"]), "patience has no effect") {
 		t.Errorf("the warnings are %v", w)
 	}
 }
@@ -93,7 +93,7 @@ func TestBetter(t *testing.T) {
 // TestEpochs: synthetic data has none, and a run of steps or of epochs is not one of both.
 func TestEpochs(t *testing.T) {
 	_, _, err := runLog(context.Background(), newToy(), Options{Epochs: 2})
-	failed(t, err, ExitUsage, "the data has no end, and so no epochs", "--steps")
+	failed(t, err, ExitUsage, "the data has no end, so it has no epochs", "--steps")
 	_, _, err = runLog(context.Background(), newToy(), Options{Epochs: 2, Steps: 3})
-	failed(t, err, ExitUsage, "either its steps or its epochs")
+	failed(t, err, ExitUsage, "--steps and --epochs both")
 }

@@ -21,8 +21,8 @@ func openPhase(j *job, s *start, f *feed, last int64) (of fed, ch change, err er
 	c := s.from
 	if f.src == nil {
 		if c != nil && c.Meta.Data != "" && s.first <= last {
-			return of, ch, errorf(ExitFile, "checkpoint %s is of a run on data, and this plan takes none", c.Dir).
-				hint("to train its parameters without data, start a run with --init %s", c.ParamsPlace())
+			return of, ch, errorf(ExitFile, "checkpoint %s comes from a run with data, but this plan reads none", c.Dir).
+				hint("to train its parameters without data, pass --init %s instead of --resume", c.ParamsPlace())
 		}
 		return of, ch, checkAfter(j, s, last, "")
 	}
@@ -35,12 +35,12 @@ func openPhase(j *job, s *start, f *feed, last int64) (of fed, ch change, err er
 	}
 	before := of.over[len(of.over)-1]
 	if ch.what, ch.data = of.difference(before); ch.data && !j.o.NewData && s.first <= last { // else nothing is fed
-		return of, ch, errorf(ExitFile, "checkpoint %s is of a run on other data: %s", c.Dir, ch.what).
-			hint("--new-data goes on with this data, with the step and the optimizer's state; to train the parameters from the first step on, start a run with --init %s",
+		return of, ch, errorf(ExitFile, "checkpoint %s comes from a run on other data: %s", c.Dir, ch.what).
+			hint("pass --new-data to keep the step and the state of the optimizer and to continue with this data; to train the parameters from the first step, pass --init %s instead of --resume",
 				c.ParamsPlace())
 	}
 	if len(before.Sources) == 0 {
-		j.log.warn(fmt.Sprintf("checkpoint %s was saved by an earlier ptc, which did not say the batch: the run goes on as if it had been %d", c.Dir, before.Batch))
+		j.log.warn(fmt.Sprintf("an earlier ptc saved checkpoint %s without the size of the batch: the run continues as if it was %d", c.Dir, before.Batch))
 		if !ch.data {
 			of.over = []checkpoint.Phase{withExamples(of.now, &of.recipe, 0, before.Examples)}
 			of.over[0].First = before.First
@@ -63,14 +63,14 @@ func checkAfter(j *job, s *start, last int64, changed string) error {
 	case after == 0 || s.first > last:
 		return nil
 	case c == nil:
-		return errorf(ExitFile, "the run is to go on behind step %d, and there is no checkpoint in %s", after, j.o.Checkpoint).
-			hint("run what comes before it")
+		return errorf(ExitFile, "--after is %d, but %s has no checkpoint", after, j.o.Checkpoint).
+			hint("run the phases before it first")
 	case c.Meta.Step < after:
-		return errorf(ExitFile, "the run is to go on behind step %d, and checkpoint %s is of step %d", after, c.Dir, c.Meta.Step).
-			hint("let what comes before it finish")
+		return errorf(ExitFile, "--after is %d, but checkpoint %s is of step %d", after, c.Dir, c.Meta.Step).
+			hint("let the phase before it finish")
 	case c.Meta.Step > after && changed != "":
-		return errorf(ExitFile, "the run is to go on behind step %d with other %s, and checkpoint %s is of step %d", after, changed, c.Dir, c.Meta.Step).
-			hint("go on from that of step %d with --resume=PLACE, or drop --after", after)
+		return errorf(ExitFile, "--after is %d and the run changes %s, but checkpoint %s is of step %d", after, changed, c.Dir, c.Meta.Step).
+			hint("resume from a checkpoint of step %d with --resume=PLACE, or drop --after", after)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (f *fed) difference(before checkpoint.Phase) (what string, differs bool) {
 	case len(old.Parts) > 0 && (before.Data != f.now.Data || !f.recipe.Same(&old)):
 		return f.recipe.Difference(&old), true
 	case before.Data != f.now.Data:
-		return "files, weights, window or tokenizer have changed; its program did not say which", true
+		return "files, weights, window or tokenizer have changed; an earlier ptc saved the checkpoint, and does not say which", true
 	}
 	return "", false
 }

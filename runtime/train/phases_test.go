@@ -159,7 +159,7 @@ func TestPhaseIsAsked(t *testing.T) {
 	if end := named(lines, "end")[0]; sum.Ran != 0 || named(lines, "start")[0]["changed"] != nil || end["val_loss"] != nil {
 		t.Errorf("%+v, %v", sum, lines)
 	}
-	if _, err := os.Stat(o.Save); err == nil || !strings.Contains(fmt.Sprint(named(lines, "warning")), "of a later phase") {
+	if _, err := os.Stat(o.Save); err == nil || !strings.Contains(fmt.Sprint(named(lines, "warning")), "belong to a later phase") {
 		t.Error("parameters of another phase are saved")
 	}
 	o.Steps, o.NewData, o.Valid, o.Save = 6, true, -1, ""
@@ -176,10 +176,10 @@ func TestPhaseIsAsked(t *testing.T) {
 	if got := len(phasesIn(t, ck)); got != 2 {
 		t.Errorf("%d phases", got)
 	}
-	failsT(t, other.plan(files), Options{Checkpoint: ck, Steps: 9, Resume: true, After: 9}, ExitFile, "behind step 9", "is of step 8", "finish")
-	failsT(t, other.plan(files), Options{Checkpoint: filepath.Join(ck, "new"), Steps: 9, ResumeIfAny: true, After: 4}, ExitFile, "behind step 4", "no checkpoint")
+	failsT(t, other.plan(files), Options{Checkpoint: ck, Steps: 9, Resume: true, After: 9}, ExitFile, "--after is 9", "is of step 8", "finish")
+	failsT(t, other.plan(files), Options{Checkpoint: filepath.Join(ck, "new"), Steps: 9, ResumeIfAny: true, After: 4}, ExitFile, "--after is 4", "no checkpoint")
 	again := toyPhase{batch: 4, devices: 1, data: "a=3 b=1"}.plan(files)
-	failsT(t, again, Options{Checkpoint: ck, Steps: 9, Resume: true, NewData: true, After: 6}, ExitFile, "behind step 6 with other batch (8, now 4); weights", "is of step 8")
+	failsT(t, again, Options{Checkpoint: ck, Steps: 9, Resume: true, NewData: true, After: 6}, ExitFile, "--after is 6 and the run changes batch (8, now 4); weights", "is of step 8")
 	for _, o := range []Options{{Steps: 4, After: 4}, {Steps: 9, After: 4}} {
 		o.Checkpoint, o.Resume, o.Valid = ck, true, -1
 		if sum, _ := runT(t, other.plan(files), o); sum.Steps != max(8, o.Steps) {
@@ -252,7 +252,7 @@ func TestPhaseWithoutData(t *testing.T) {
 		none.Devices[i].Ports = slices.DeleteFunc(none.Devices[i].Ports, func(p program.Port) bool { return p.Role == program.RoleData })
 	}
 	none.Data.Kind, none.Data.Options, o.Steps = "", nil, 8
-	failsT(t, none, o, ExitFile, "this plan takes none", "--init")
+	failsT(t, none, o, ExitFile, "this plan reads none", "--init")
 }
 
 // asFormat2 makes a checkpoint that of an earlier version, which had no phases.
@@ -278,11 +278,11 @@ func TestCheckpointWithoutPhases(t *testing.T) {
 		o := Options{Checkpoint: ck, Valid: -1, Steps: 8, Resume: true, Save: ck + ".p"}
 		other := line
 		if other.data = data; data == "a" {
-			failsT(t, other.plan(files), o, ExitFile, "its program did not say which", "--new-data")
+			failsT(t, other.plan(files), o, ExitFile, "does not say which", "--new-data")
 			o.NewData = true
 		}
 		_, lines := runT(t, other.plan(files), o)
-		if w := named(lines, "warning"); len(w) == 0 || !strings.Contains(w[0]["message"].(string), "did not say the batch: the run goes on as if it had been 4") {
+		if w := named(lines, "warning"); len(w) == 0 || !strings.Contains(w[0]["message"].(string), "without the size of the batch: the run continues as if it was 4") {
 			t.Errorf("warnings %v", w)
 		}
 		want := []string{"from 1 by 4: 29 3"}

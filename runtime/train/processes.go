@@ -31,7 +31,7 @@ type Elsewhere struct {
 	Code int // what the process exits with, as that one does
 }
 
-func (e *Elsewhere) Error() string { return fmt.Sprintf("rank %d could not go on", e.Rank) }
+func (e *Elsewhere) Error() string { return fmt.Sprintf("rank %d failed", e.Rank) }
 
 // ExitCode is what the process should exit with.
 func (e *Elsewhere) ExitCode() int { return e.Code }
@@ -43,12 +43,12 @@ func connect(plan *program.Plan, ends []comm.Device) (*processes, error) {
 		return p, nil
 	}
 	if len(ends) > 1 {
-		return p, errorf(ExitBug, "a process has %d of the devices, not one", len(ends))
+		return p, errorf(ExitBug, "this process has %d devices, but each process must have one", len(ends))
 	}
 	p.end = ends[0]
 	text, err := program.Encode(plan)
 	if err != nil {
-		return p, &Error{Code: ExitBug, Msg: "the plan cannot be compared", Err: err}
+		return p, &Error{Code: ExitBug, Msg: "ptc cannot encode the plan to compare it", Err: err}
 	}
 	if err := comm.SamePlan(p.end, sha256.Sum256(text)); err != nil {
 		var c *comm.Error

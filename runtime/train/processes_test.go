@@ -155,7 +155,7 @@ func TestOneTells(t *testing.T) {
 		code    int
 		want    []string
 	}{
-		"usage":  {toyOnTwo, func(int) Options { return Options{Steps: -1} }, 0, ExitUsage, []string{"-1 steps"}},
+		"usage":  {toyOnTwo, func(int) Options { return Options{Steps: -1} }, 0, ExitUsage, []string{"--steps is -1"}},
 		"folder": {toyOnTwo, func(int) Options { return Options{Steps: 1, Save: "/nowhere/at/all"} }, 0, ExitFile, []string{"/nowhere"}},
 		"one rank": {toyOnTwo, func(rank int) Options {
 			return Options{Steps: 3, Init: []string{save, "/nowhere/at/all"}[rank]}
@@ -168,7 +168,7 @@ func TestOneTells(t *testing.T) {
 		}, 0, ExitFile, []string{"the content of the --init file is sha256:"}},
 		"other checkpoint": {toyOnTwo, func(rank int) Options {
 			return Options{Steps: 20, Checkpoint: []string{ck, ck2}[rank], Resume: true}
-		}, 0, ExitFile, []string{"is not what rank 0 has", "has to be on a disk that all processes see"}},
+		}, 0, ExitFile, []string{"it is not the folder of rank 0", "on a disk that all processes see"}},
 		"plans": {func(rank int) *program.Plan {
 			if rank == 1 {
 				return another
@@ -278,7 +278,7 @@ func TestOneFails(t *testing.T) {
 	afterStep.Store(&f)
 	defer afterStep.Store(nil)
 	errs, _ := jobT(t, context.Background(), toyOnTwo, func(int) Options { return Options{Checkpoint: path, Every: 5} })
-	failed(t, errs[0], ExitFile, "a checkpoint cannot be saved")
+	failed(t, errs[0], ExitFile, "ptc cannot save a checkpoint")
 	var other *Elsewhere
 	if !errors.As(errs[1], &other) || other.Rank != 0 || other.ExitCode() != ExitFile {
 		t.Errorf("rank 1 ends with %v", errs[1])

@@ -73,13 +73,13 @@ func (p *profiler) finish(j *job) (*profile.Report, error) {
 	case !j.procs.root():
 		return nil, nil
 	case report == nil:
-		j.log.warn("no step was profiled")
+		j.log.warn("ptc profiled no step, because the run was too short")
 		return nil, nil
 	case j.o.ProfileFile == "":
 		return report, nil
 	}
 	if err := atomicfile.WriteJSON(j.o.ProfileFile, report); err != nil {
-		return report, fileError(err, "%s cannot be written", j.o.ProfileFile)
+		return report, fileError(err, "ptc cannot write %s", j.o.ProfileFile)
 	}
 	return report, nil
 }
@@ -88,11 +88,11 @@ func (p *profiler) finish(j *job) (*profile.Report, error) {
 func gatherProfile(end comm.Device, report *profile.Report) error {
 	mine, err := json.Marshal(report.Ranks)
 	if err != nil {
-		return &Error{Code: ExitBug, Msg: "the profile cannot be written", Err: err}
+		return &Error{Code: ExitBug, Msg: "ptc cannot encode the profile", Err: err}
 	}
 	sizes, err := comm.Gather(end, binary.LittleEndian.AppendUint64(nil, uint64(len(mine))), "sizes of profiles")
 	if err != nil {
-		return &Error{Code: codeOf(err), Msg: "the profiles cannot be gathered", Err: err}
+		return &Error{Code: codeOf(err), Msg: "ptc cannot gather the profiles of all processes", Err: err}
 	}
 	most := 0
 	for b := sizes; len(b) > 0; b = b[8:] {
@@ -100,13 +100,13 @@ func gatherProfile(end comm.Device, report *profile.Report) error {
 	}
 	all, err := comm.Gather(end, append(mine, make([]byte, most-len(mine))...), "profiles")
 	if err != nil {
-		return &Error{Code: codeOf(err), Msg: "the profiles cannot be gathered", Err: err}
+		return &Error{Code: codeOf(err), Msg: "ptc cannot gather the profiles of all processes", Err: err}
 	}
 	report.Ranks = nil
 	for i := 0; i*most < len(all); i++ {
 		var ranks []profile.Rank
 		if err := json.Unmarshal(all[i*most:][:binary.LittleEndian.Uint64(sizes[8*i:])], &ranks); err != nil {
-			return &Error{Code: ExitBug, Msg: "a profile cannot be read", Err: err}
+			return &Error{Code: ExitBug, Msg: "ptc cannot decode the profile of another process", Err: err}
 		}
 		report.Ranks = append(report.Ranks, ranks...)
 	}

@@ -117,7 +117,7 @@ func TestResumeWhenAllIsDone(t *testing.T) {
 	if sum.Ran != 0 || sum.Steps != 10 || sum.Interrupted || len(named(lines, "step")) != 0 {
 		t.Errorf("summary %+v", sum)
 	}
-	if w := named(lines, "warning"); len(w) != 3 || !strings.Contains(w[0]["message"].(string), "already has 10 steps, and 10 were asked for: nothing is left to do") {
+	if w := named(lines, "warning"); len(w) != 3 || !strings.Contains(w[0]["message"].(string), "nothing is left to do: the checkpoint has 10 steps, and the run ends with step 10") {
 		t.Errorf("warnings %v, want that all is done and that two files are not written", w)
 	}
 	if _, err := os.Stat(dump); !os.IsNotExist(err) {
@@ -152,7 +152,7 @@ func TestResumeBehindTheEnd(t *testing.T) {
 			t.Errorf("summary %+v, %v", sum, err)
 		}
 		out := text.String()
-		if !strings.Contains(out, "already has 10 steps, and 4 were asked for") || strings.Contains(out, "NaN") ||
+		if !strings.Contains(out, "the checkpoint has 10 steps, and the run ends with step 4") || strings.Contains(out, "NaN") ||
 			strings.Contains(out, "10 steps done, loss ") != known {
 			t.Errorf("the log is\n%s", out)
 		}
@@ -190,13 +190,13 @@ func TestManifestChangedByHand(t *testing.T) {
 		if err := os.WriteFile(path, []byte(changed), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		failsT(t, newToy(), Options{Checkpoint: dir, Resume: true}, ExitFile, "is damaged", "manifest.json is not what was saved")
+		failsT(t, newToy(), Options{Checkpoint: dir, Resume: true}, ExitFile, "is damaged", "manifest.json has changed since it was saved")
 	}
 }
 
 func TestResumeFromNothing(t *testing.T) {
-	failsT(t, newToy(), Options{Checkpoint: t.TempDir(), Resume: true}, ExitFile, "no checkpoint in", "without --resume")
-	failsT(t, newToy(), Options{Checkpoint: filepath.Join(t.TempDir(), "none"), Resume: true}, ExitFile, "no checkpoint in")
+	failsT(t, newToy(), Options{Checkpoint: t.TempDir(), Resume: true}, ExitFile, "has no checkpoint", "without --resume")
+	failsT(t, newToy(), Options{Checkpoint: filepath.Join(t.TempDir(), "none"), Resume: true}, ExitFile, "has no checkpoint")
 }
 
 func TestResumeOfAnotherRun(t *testing.T) {
@@ -210,11 +210,11 @@ func TestResumeOfAnotherRun(t *testing.T) {
 			p.Path = "bias"
 		}
 	}
-	failsT(t, renamed, o, ExitFile, "not of this model", "missing: bias, bias/m", "unknown: b, b/m")
+	failsT(t, renamed, o, ExitFile, "does not match this model", "missing: bias, bias/m", "unknown: b, b/m")
 
 	axes := newToy()
 	axes.Devices[0].Buffers[axes.Devices[0].Tensors[0].Buffer].Axes[0].Name = "in"
-	failsT(t, axes, o, ExitFile, "not of this model", "axes of w")
+	failsT(t, axes, o, ExitFile, "does not match this model", "axes of w")
 
 	seed := uint64(8)
 	other := o
@@ -258,7 +258,7 @@ func TestResumeFromTheOneBeforeADamagedOne(t *testing.T) {
 // A folder with checkpoints is gone on from or overwritten, as the user says.
 func TestStartingOver(t *testing.T) {
 	dir := checkpoints(t, newToy())
-	failsT(t, newToy(), Options{Steps: 3, Checkpoint: dir}, ExitFile, "has checkpoints already, the latest of step 10", "--resume", "--overwrite")
+	failsT(t, newToy(), Options{Steps: 3, Checkpoint: dir}, ExitFile, "already has checkpoints, the latest of step 10", "--resume", "--overwrite")
 	failsT(t, newToy(), Options{Steps: 3, Checkpoint: dir, Resume: true, Overwrite: true}, ExitUsage, "--resume or --overwrite")
 	failsT(t, newToy(), Options{Steps: 3, Overwrite: true}, ExitUsage, "--checkpoint DIR")
 	if sum, _ := runT(t, newToy(), Options{Steps: 11, Checkpoint: dir, Resume: true}); sum.Ran != 1 {
@@ -327,7 +327,7 @@ func TestTwoRunsInOneFolder(t *testing.T) {
 		t.Fatalf("%d runs were tried", len(errs))
 	}
 	for _, err := range errs {
-		failed(t, err, ExitFile, "process "+strconv.Itoa(os.Getpid())+" on host", "saves into it", "another folder")
+		failed(t, err, ExitFile, "process "+strconv.Itoa(os.Getpid())+" on host", "is using it", "another folder")
 	}
 	if sum, lines := runT(t, newToy(), Options{Steps: 10, Checkpoint: dir, Resume: true}); sum.Ran != 1 || len(named(lines, "warning")) != 0 {
 		t.Errorf("afterwards %+v, %v", sum, lines)
@@ -342,7 +342,7 @@ func TestCheckpointThatCannotBeSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum, lines, err := runLog(context.Background(), newToy(), Options{Checkpoint: dir, Resume: true, Every: 4, CheckpointSync: true})
-	failed(t, err, ExitFile, "cannot be saved", "intact", "step-00000008")
+	failed(t, err, ExitFile, "cannot save", "intact", "step-00000008")
 	if sum.Steps != 8 || len(named(lines, "end")) != 0 {
 		t.Errorf("summary %+v", sum)
 	}

@@ -243,7 +243,7 @@ func TestContradictions(t *testing.T) {
 	noSteps := newToy()
 	noSteps.Data.Steps = 0
 	toy, noWhere := newToy(), filepath.Join(t.TempDir(), "no", "file")
-	failsT(t, toy, Options{Steps: -1}, ExitUsage, "-1 steps")
+	failsT(t, toy, Options{Steps: -1}, ExitUsage, "--steps is -1")
 	failsT(t, noSteps, Options{}, ExitUsage, "--steps N")
 	failsT(t, toy, Options{Steps: 1 << 40}, ExitUsage, "31 bits")
 	failsT(t, toy, Options{Resume: true}, ExitUsage, "--checkpoint DIR")

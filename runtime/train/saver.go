@@ -71,7 +71,7 @@ func (s *saver) hasRoom() bool {
 	}
 	if free, ok := left(); ok && k.onHost > free/2 {
 		s.cramped = true
-		s.log.warn(fmt.Sprintf("a checkpoint takes %s, more than half of the %s of memory that this host has left: steps wait until each is written",
+		s.log.warn(fmt.Sprintf("a checkpoint takes %s, more than half of this host's %s of free memory: steps wait until each checkpoint is written",
 			units.Bytes(k.onHost), units.Bytes(max(0, free))))
 		return false
 	}
@@ -223,7 +223,7 @@ func (s *saver) written() error {
 func (s *saver) tell(w *writing) {
 	s.dir = w.dir
 	s.log.Tell(&metrics.Checkpoint{Step: w.step, Dir: w.dir, WaitMs: ms(w.wait), WriteMs: ms(w.took)})
-	s.grace.saved("as that of step "+fmt.Sprint(w.step), w.wait+w.took)
+	s.grace.saved("measured at step "+fmt.Sprint(w.step), w.wait+w.took)
 }
 
 // longWait is how long a save may wait for the one before it without a warning.
@@ -243,7 +243,7 @@ func (s *saver) await(of string) error {
 		<-w.done
 	}
 	if waited := time.Since(begun); of != "" && waited > longWait {
-		s.log.warn(fmt.Sprintf("%s waited %s until the checkpoint of step %d was written: fewer checkpoints, or a faster disk, would let steps go on", of, round(waited), w.step))
+		s.log.warn(fmt.Sprintf("%s waited %s for the checkpoint of step %d: save less often, or use a faster disk", of, round(waited), w.step))
 	}
 	return cmp.Or(err, s.written())
 }
@@ -300,7 +300,7 @@ func (g *grace) probe(k *keeper) error {
 	if n > 0 {
 		took = time.Duration(float64(took) * float64(k.onHost) / float64(n))
 	}
-	g.saved("by what its folder takes for "+units.Bytes(n), took)
+	g.saved("estimated from writing "+units.Bytes(n), took)
 	return nil
 }
 
@@ -322,6 +322,6 @@ func (g *grace) saved(how string, save time.Duration) {
 	if g.step > 0 {
 		step = fmt.Sprintf(", and a step up to %s", round(g.step))
 	}
-	g.log.warn(fmt.Sprintf("--grace is %s, and to end a run may take %s: a checkpoint takes %s, %s%s; ask the scheduler for more time",
+	g.log.warn(fmt.Sprintf("--grace is %s, but ending the run may take %s: a checkpoint takes %s, %s%s; ask the scheduler for more time",
 		g.o.Grace, round(need), round(save), how, step))
 }

@@ -37,7 +37,7 @@ func TestResumeWithOtherSettings(t *testing.T) {
 		t.Errorf("with the same values:\n%s", log)
 	}
 	_, lines = runT(t, portedToy(t, 1, 0.5), Options{Steps: 4, Checkpoint: dir, Resume: true})
-	want := "checkpoint " + filepath.Join(dir, "step-00000003") + " is of a run with lr=0.125, and this one has lr=0.5; the run goes on with the new values"
+	want := "checkpoint " + filepath.Join(dir, "step-00000003") + " comes from a run with lr=0.125, and this one has lr=0.5; this run continues with the new values"
 	if log := fmt.Sprint(lines); !strings.Contains(log, want) || strings.Contains(log, "source or configuration") {
 		t.Errorf("with another value:\n%s", log)
 	}

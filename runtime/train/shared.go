@@ -34,7 +34,7 @@ const waitTold = 10 * time.Second
 
 var (
 	errNoData  = errors.New("the data has ended")
-	errStopped = errors.New("the run was stopped while it waited for data")
+	errStopped = errors.New("the run ended while it waited for data")
 )
 
 // sharing is how processes share what one of them reads.

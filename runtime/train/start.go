@@ -74,7 +74,7 @@ func (s *start) openFolder(j *job, resume bool) (bool, error) {
 			return false, err
 		}
 		if err := s.keeper.store.Seen(s.keeper.peers); err != nil {
-			return false, p.everyones(&Error{Code: ExitFile, Msg: "checkpoints cannot be saved", Err: err})
+			return false, p.everyones(&Error{Code: ExitFile, Msg: "ptc cannot save checkpoints", Err: err})
 		}
 	}
 	if !j.o.ResumeIfAny {

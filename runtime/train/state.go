@@ -145,7 +145,7 @@ func divide(plan *program.Plan, tensors []checkpoint.Tensor) *checkpoint.Divisio
 func Shares(plan *program.Plan) ([]int64, error) {
 	plan, err := plan.Expanded()
 	if err != nil {
-		return nil, &Error{Code: ExitFile, Msg: "the plan cannot be run", Err: err}
+		return nil, &Error{Code: ExitFile, Msg: "ptc cannot run the plan", Err: err}
 	}
 	tensors, err := planTensors(plan)
 	if err != nil {

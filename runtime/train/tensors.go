@@ -34,7 +34,7 @@ func globalTensor(path string, b *program.Buffer) (checkpoint.Tensor, error) {
 	d, ok := dtype.Parse(b.DType)
 	t := checkpoint.Tensor{Tensor: safetensors.Tensor{Name: path, DType: d}}
 	if !ok {
-		return t, errorf(ExitFile, "the plan has the tensor %s of type %q, which cannot be saved", path, b.DType)
+		return t, errorf(ExitFile, "the plan has the tensor %s of type %q, which ptc cannot save", path, b.DType)
 	}
 	for _, a := range b.Axes {
 		t.Shape = append(t.Shape, int64(a.Global))
@@ -114,7 +114,7 @@ func few(names []string) string {
 // probe finds out before the first step whether a file could be written.
 func probe(path string) error {
 	if err := storage.Probe(path); err != nil {
-		return fileError(err, "%s cannot be written", path)
+		return fileError(err, "ptc cannot write %s", path)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func probe(path string) error {
 // probeLocal is probe for files that grow while they are written, which objects do not.
 func probeLocal(path string) error {
 	if storage.Remote(path) {
-		return errorf(ExitUsage, "%s cannot be written: parameters and checkpoints may be in an object store, and this file is of this machine", path)
+		return errorf(ExitUsage, "ptc cannot write %s: only parameters and checkpoints may be in an object store; name a file of this machine", path)
 	}
 	return probe(path)
 }

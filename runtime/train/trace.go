@@ -36,7 +36,7 @@ func openTrace(j *job, first, last int64) (*tracer, error) {
 	}
 	var err error
 	if t.file, err = metrics.CreateTrace(j.o.Trace); err != nil {
-		return nil, fileError(err, "the trace %s cannot be written", j.o.Trace)
+		return nil, fileError(err, "ptc cannot write the trace %s", j.o.Trace)
 	}
 	for rank := range j.plan.Mesh.Ranks() {
 		if j.procs.end != nil && rank > 0 {
@@ -84,7 +84,7 @@ func (t *tracer) close(path string) error {
 		return nil
 	}
 	if err := t.file.Close(); err != nil {
-		return fileError(err, "the trace %s cannot be written", path)
+		return fileError(err, "ptc cannot write the trace %s", path)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type Lock struct {
 // HeldError says who has the lock of a folder.
 type HeldError struct{ By string }
 
-func (e *HeldError) Error() string { return e.By + " saves into it" }
+func (e *HeldError) Error() string { return e.By + " is using it" }
 
 // Holder is what the file of a lock says, for people.
 type Holder struct {
@@ -87,7 +87,7 @@ func Take(dir string, try func(*os.File) error) (l *Lock, err error) {
 func takeOnce(dir string, try func(*os.File) error) (*Lock, error) {
 	made := missing(dir)
 	if err := atomicfile.MkdirAll(dir); err != nil {
-		return nil, fmt.Errorf("the folder cannot be made: %w", err)
+		return nil, fmt.Errorf("ptc cannot create the folder: %w", err)
 	}
 	path := filepath.Join(dir, Name)
 	for {

@@ -51,7 +51,7 @@ func parseHeader(text []byte) (*header, error) {
 		return nil, asError(err)
 	}
 	if _, err := p.dec.Token(); err != io.EOF {
-		return nil, errorf("the header goes on after its last }")
+		return nil, errorf("the header has text after its last }")
 	}
 	return h, nil
 }
@@ -79,7 +79,7 @@ func (p headerParser) object(field func(key string) error) error {
 		}
 		key, ok := tok.(string)
 		if !ok {
-			return errorf("the header has %v where a key belongs", tok)
+			return errorf("the header has %v instead of a key", tok)
 		}
 		if err := field(key); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (p headerParser) delim(want json.Delim) error {
 		return err
 	}
 	if tok != want {
-		return errorf("the header has %v where %v belongs", tok, want)
+		return errorf("the header has %v instead of %v", tok, want)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (p headerParser) str() (string, error) {
 	}
 	s, ok := tok.(string)
 	if !ok {
-		return "", errorf("the header has %v where a string belongs", tok)
+		return "", errorf("the header has %v instead of a string", tok)
 	}
 	return s, nil
 }
@@ -124,11 +124,11 @@ func (p headerParser) integers(limit int) ([]int64, error) {
 		}
 		num, ok := tok.(json.Number)
 		if !ok {
-			return nil, errorf("the header has %v where a number belongs", tok)
+			return nil, errorf("the header has %v instead of a number", tok)
 		}
 		n, err := strconv.ParseUint(num.String(), 10, 62)
 		if err != nil {
-			return nil, errorf("the header has the number %s, which is no size", num)
+			return nil, errorf("the header has the number %s, which is not a size", num)
 		}
 		if ns = append(ns, int64(n)); len(ns) > limit {
 			return nil, errorf("the header has a list of more than %d numbers", limit)
@@ -159,7 +159,7 @@ func (p headerParser) tensor(name string, h *header) error {
 	seen := map[string]bool{}
 	err := p.object(func(key string) (err error) {
 		if seen[key] {
-			return tensorErrorf(name, "%s is given twice", key)
+			return tensorErrorf(name, "%s occurs twice", key)
 		}
 		seen[key] = true
 		switch key {
@@ -185,7 +185,7 @@ func (p headerParser) tensor(name string, h *header) error {
 		return err
 	}
 	if len(seen) != 3 || len(offsets) != 2 {
-		return tensorErrorf(name, "dtype, shape and two data_offsets are needed")
+		return tensorErrorf(name, "it needs dtype, shape and two data_offsets")
 	}
 	t.Offset = offsets[0]
 	h.tensors = append(h.tensors, t)

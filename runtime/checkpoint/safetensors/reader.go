@@ -25,17 +25,17 @@ type Reader struct {
 func NewReader(src io.ReaderAt, size int64) (*Reader, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
-		return nil, errorf("the file has %d bytes, and the length of the header alone takes 8", size)
+		return nil, errorf("the file has %d bytes, but the length of the header alone takes 8", size)
 	}
 	if err := readFull(src, length[:], 0); err != nil {
 		return nil, &Error{Msg: "cannot read the length of the header", Err: err}
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader {
-		return nil, errorf("the header claims %d bytes, and the format allows %d", n, maxHeader)
+		return nil, errorf("the header claims %d bytes, but the format allows %d", n, maxHeader)
 	}
 	if int64(n) > size-8 {
-		return nil, errorf("the header claims %d bytes, and the file has %d after its length", n, size-8)
+		return nil, errorf("the header claims %d bytes, but the file has %d after its length", n, size-8)
 	}
 	text := make([]byte, n)
 	if err := readFull(src, text, 8); err != nil {
@@ -74,7 +74,7 @@ func (h *header) check(size int64) error {
 			return tensorErrorf(t.Name, "shape %v overflows", t.Shape)
 		}
 		if h.ends[i]-t.Offset != n {
-			return tensorErrorf(t.Name, "%s%v takes %d bytes, and its offsets are %d and %d",
+			return tensorErrorf(t.Name, "%s%v takes %d bytes, but its offsets are %d and %d",
 				t.DType.Safetensors(), t.Shape, n, t.Offset, h.ends[i])
 		}
 	}
@@ -84,14 +84,14 @@ func (h *header) check(size int64) error {
 	}) {
 		switch t := &h.tensors[i]; {
 		case t.Offset < end:
-			return tensorErrorf(t.Name, "starts at %d, where another tensor goes on to %d", t.Offset, end)
+			return tensorErrorf(t.Name, "starts at %d, inside another tensor that ends at %d", t.Offset, end)
 		case t.Offset > end:
-			return tensorErrorf(t.Name, "starts at %d, and nothing is in the bytes from %d on", t.Offset, end)
+			return tensorErrorf(t.Name, "starts at %d, but the data before it ends at %d", t.Offset, end)
 		}
 		end = h.ends[i]
 	}
 	if end != size {
-		return errorf("the tensors end at %d, and the file has %d bytes of data", end, size)
+		return errorf("the tensors end at %d, but the file has %d bytes of data", end, size)
 	}
 	return nil
 }

@@ -102,13 +102,13 @@ func TestReaderRejects(t *testing.T) {
 		{"space first", raw(` {}`, 0), "start with {"},
 		{"cut JSON", raw(`{"a":`, 0), "not valid JSON"},
 		{"trailing comma", raw(`{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},}`, 1), "JSON"},
-		{"text after", raw(`{}x`, 0), "goes on"},
+		{"text after", raw(`{}x`, 0), "has text after"},
 		{"not UTF-8", raw("{\"\xff\":1}", 0), "UTF-8"},
-		{"tensor is a number", raw(`{"a":1}`, 0), "1 where {"},
+		{"tensor is a number", raw(`{"a":1}`, 0), "1 instead of {"},
 		{"duplicate tensor", raw(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), "twice"},
-		{"duplicate field", raw(`{"a":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 1), "dtype is given twice"},
+		{"duplicate field", raw(`{"a":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 1), "dtype occurs twice"},
 		{"unknown field", raw(`{"a":{"Dtype":"U8"}}`, 1), `"Dtype" is not known`},
-		{"missing field", raw(`{"a":{"dtype":"U8","shape":[]}}`, 1), "are needed"},
+		{"missing field", raw(`{"a":{"dtype":"U8","shape":[]}}`, 1), "it needs"},
 		{"unknown dtype", raw(tensor("F8", "[]", "[0,1]"), 1), `"F8" is not known`},
 		{"negative size", raw(tensor("U8", "[-1]", "[0,1]"), 1), "-1"},
 		{"fraction", raw(tensor("U8", "[1.0]", "[0,1]"), 1), "1.0"},
@@ -121,9 +121,9 @@ func TestReaderRejects(t *testing.T) {
 		{"beyond the file", raw(tensor("U8", "[9]", "[0,9]"), 8), "end at 9"},
 		{"truncated data", raw(tensor("U8", "[9]", "[0,9]"), 9)[:66], "bytes of data"},
 		{"more data", raw(tensor("U8", "[1]", "[0,1]"), 2), "has 2 bytes"},
-		{"gap", raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 3), "nothing is in"},
-		{"overlap", raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3), "goes on to 2"},
-		{"metadata number", raw(`{"__metadata__":{"a":1}}`, 0), "string belongs"},
+		{"gap", raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 3), "before it ends at 1"},
+		{"overlap", raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3), "ends at 2"},
+		{"metadata number", raw(`{"__metadata__":{"a":1}}`, 0), "instead of a string"},
 		{"metadata twice", raw(`{"__metadata__":{"a":"1","a":"2"}}`, 0), "twice"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -249,12 +249,12 @@ func TestWriterRejects(t *testing.T) {
 		want string
 	}{
 		{[]Tensor{good, good}, nil, "twice"},
-		{[]Tensor{{Name: "__metadata__", DType: dtype.U8}}, nil, "not a name"},
-		{[]Tensor{{Name: "\xff", DType: dtype.U8}}, nil, "not a name"},
+		{[]Tensor{{Name: "__metadata__", DType: dtype.U8}}, nil, "not a valid name"},
+		{[]Tensor{{Name: "\xff", DType: dtype.U8}}, nil, "not a valid name"},
 		{[]Tensor{{Name: "a"}}, nil, "no element type"},
 		{[]Tensor{{Name: "a", DType: dtype.U8, Shape: []int64{0, -1}}}, nil, "negative"},
 		{[]Tensor{{Name: "a", DType: dtype.F64, Shape: []int64{1 << 60}}}, nil, "overflows"},
-		{[]Tensor{{Name: "a", DType: dtype.U8, Shape: []int64{1 << 61}}, {Name: "b", DType: dtype.U8, Shape: []int64{1<<61 + 1}}}, nil, "largest file"},
+		{[]Tensor{{Name: "a", DType: dtype.U8, Shape: []int64{1 << 61}}, {Name: "b", DType: dtype.U8, Shape: []int64{1<<61 + 1}}}, nil, "largest offset"},
 		{nil, map[string]string{"a": "\xff"}, "UTF-8"},
 	} {
 		if _, err := NewWriter(&memory{}, c.ts, c.meta); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -270,12 +270,12 @@ func TestWriterRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, err := range map[string]error{
-		"written again":  w.WriteSlice("a", Slice{[]int64{1, 1}, []int64{2, 1}}, make([]byte, 8)),
-		"leaves":         w.WriteSlice("a", Slice{[]int64{3, 0}, []int64{2, 2}}, make([]byte, 16)),
-		"another rank":   w.WriteSlice("a", Slice{[]int64{3}, []int64{1}}, make([]byte, 4)),
-		"takes 16 bytes": w.WriteSlice("a", Slice{[]int64{2, 0}, []int64{2, 2}}, make([]byte, 15)),
-		"not of this":    w.WriteSlice("b", Slice{}, nil),
-		"only 16 of":     w.Finish(),
+		"overlaps slice":  w.WriteSlice("a", Slice{[]int64{1, 1}, []int64{2, 1}}, make([]byte, 8)),
+		"leaves":          w.WriteSlice("a", Slice{[]int64{3, 0}, []int64{2, 2}}, make([]byte, 16)),
+		"another rank":    w.WriteSlice("a", Slice{[]int64{3}, []int64{1}}, make([]byte, 4)),
+		"takes 16 bytes":  w.WriteSlice("a", Slice{[]int64{2, 0}, []int64{2, 2}}, make([]byte, 15)),
+		"not in the list": w.WriteSlice("b", Slice{}, nil),
+		"has 16 of":       w.Finish(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -19,7 +19,7 @@ func (s Slice) check(t *Tensor, bytes int64) (Slice, error) {
 		}
 	}
 	if n, ok := byteSize(t.DType, s.Extent); !ok || n != bytes {
-		return s, tensorErrorf(t.Name, "slice %v of %s takes %d bytes, %d were given", s, t.DType.Safetensors(), n, bytes)
+		return s, tensorErrorf(t.Name, "slice %v of %s takes %d bytes, but the buffer has %d", s, t.DType.Safetensors(), n, bytes)
 	}
 	return s, nil
 }

@@ -37,7 +37,7 @@ func NewWriter(dst io.WriterAt, tensors []Tensor, metadata map[string]string) (*
 			return nil, err
 		}
 		if i > 0 && w.tensors[i].Name == w.tensors[i-1].Name {
-			return nil, tensorErrorf(w.tensors[i].Name, "is to be written twice")
+			return nil, tensorErrorf(w.tensors[i].Name, "is in the list twice")
 		}
 	}
 	for k, v := range metadata {
@@ -51,7 +51,7 @@ func NewWriter(dst io.WriterAt, tensors []Tensor, metadata map[string]string) (*
 	}
 	header := formatHeader(w.tensors, metadata)
 	if len(header)-8 > maxHeader {
-		return nil, errorf("the header takes %d bytes, and the format allows %d", len(header)-8, maxHeader)
+		return nil, errorf("the header takes %d bytes, but the format allows %d", len(header)-8, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(header, uint64(len(header)-8))
 	if _, err := dst.WriteAt(header, 0); err != nil {
@@ -66,7 +66,7 @@ func NewWriter(dst io.WriterAt, tensors []Tensor, metadata map[string]string) (*
 func checkTensor(t *Tensor) error {
 	switch {
 	case t.Name == metadataKey || !utf8.ValidString(t.Name):
-		return tensorErrorf(t.Name, "is not a name for a tensor")
+		return tensorErrorf(t.Name, "is not a valid name for a tensor")
 	case !t.DType.Valid():
 		return tensorErrorf(t.Name, "has no element type")
 	case len(t.Shape) > maxRank:
@@ -91,7 +91,7 @@ func (w *Writer) layOut() (end int64, err error) {
 		t := &w.tensors[i]
 		t.Offset = end
 		if end += t.Bytes(); end > maxSize {
-			return 0, tensorErrorf(t.Name, "ends beyond the largest file")
+			return 0, tensorErrorf(t.Name, "ends after the largest offset of the format")
 		}
 	}
 	return end, nil
@@ -105,7 +105,7 @@ func (w *Writer) Size() int64 { return w.size }
 func (w *Writer) WriteSlice(name string, s Slice, data []byte) error {
 	i := find(w.tensors, name)
 	if i < 0 {
-		return tensorErrorf(name, "is not of this file")
+		return tensorErrorf(name, "is not in the list of this file")
 	}
 	t := &w.tensors[i]
 	s, err := s.check(t, int64(len(data)))
@@ -134,7 +134,7 @@ func (w *Writer) claim(i int, s Slice, bytes int64) error {
 	defer w.mu.Unlock()
 	for _, o := range w.written[i] {
 		if s.overlaps(o) {
-			return tensorErrorf(w.tensors[i].Name, "slice %v is written again: %v was before", s, o)
+			return tensorErrorf(w.tensors[i].Name, "slice %v overlaps slice %v, which was written before", s, o)
 		}
 	}
 	w.written[i] = append(w.written[i], s)
@@ -149,7 +149,7 @@ func (w *Writer) Finish() error {
 	defer w.mu.Unlock()
 	for i := range w.tensors {
 		if t := &w.tensors[i]; w.bytes[i] != t.Bytes() {
-			return tensorErrorf(t.Name, "only %d of its %d bytes were written", w.bytes[i], t.Bytes())
+			return tensorErrorf(t.Name, "has %d of its %d bytes", w.bytes[i], t.Bytes())
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func (x *waiter) begin() error {
 		return err
 	}
 	if x.started {
-		return x.misuse("was started again before it was waited for")
+		return x.misuse("was started twice without a wait in between")
 	}
 	x.started = true
 	return nil
@@ -77,7 +77,7 @@ func (x *waiter) wait(op waitable) error {
 		if err := x.d.usable(); err != nil {
 			return err
 		}
-		return x.misuse("was waited for but not started")
+		return x.misuse("was awaited before it was started")
 	}
 	x.d.at.Store(x)
 	defer x.d.at.Store(nil)

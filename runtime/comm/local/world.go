@@ -108,7 +108,7 @@ func (d *end) usable() error {
 		return err
 	}
 	if d.closed.Load() {
-		return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.rank, Msg: "a device that is closed cannot communicate"}
+		return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.rank, Msg: "a closed device cannot communicate"}
 	}
 	return nil
 }

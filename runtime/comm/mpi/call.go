@@ -54,7 +54,7 @@ func (c *call) Start() error {
 	d.mu.Lock()
 	if c.started {
 		d.mu.Unlock()
-		return d.fail(c.misuse("was started again before it was waited for"))
+		return d.fail(c.misuse("was started twice without a wait in between"))
 	}
 	err := c.begin()
 	d.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *call) failedMessages(code int32) *comm.Error {
 
 func (c *call) wrongLength(t transfer, got string) *comm.Error {
 	return &comm.Error{Reason: comm.ReasonMismatch, Rank: c.d.rank, Ranks: []int{c.d.rank, t.peer}, Op: c.describe(),
-		Msg: fmt.Sprintf("rank %d expected %d bytes from rank %d in %s, which sent %s", c.d.rank, t.mem.n, t.peer, c.describe(), got)}
+		Msg: fmt.Sprintf("rank %d expected %d bytes from rank %d in %s, but received %s", c.d.rank, t.mem.n, t.peer, c.describe(), got)}
 }
 
 // Wait polls until the operation is complete.
@@ -223,7 +223,7 @@ func (c *call) Wait() error {
 	d.mu.Lock()
 	if !c.started {
 		d.mu.Unlock()
-		return d.fail(c.misuse("was waited for but not started"))
+		return d.fail(c.misuse("was awaited before it was started"))
 	}
 	d.waiting = append(d.waiting, c)
 	d.mu.Unlock()

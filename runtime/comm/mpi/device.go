@@ -55,7 +55,7 @@ var opened atomic.Bool // MPI can be initialized once in a process
 func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 	_, size, ok := Detect()
 	if !ok && m.Size() > 1 {
-		return nil, launchError(nil, "the plan is for %d devices, and this process was not started by MPI: mpirun -n %d", m.Size(), m.Size())
+		return nil, launchError(nil, "the plan is for %d devices, but MPI did not start this process: start it with mpirun -n %d", m.Size(), m.Size())
 	}
 	if err := fits(m, size); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 		return nil, err
 	}
 	if opened.Swap(true) {
-		return nil, launchError(nil, "MPI can be opened only once in a process")
+		return nil, launchError(nil, "a process can open MPI only once")
 	}
 	d := &end{mesh: m, opts: o.WithDefaults(), log: o.Log, lib: &caller{library: lib},
 		recvs: map[link]*uint64{}, streams: map[link]*stream{},
@@ -78,7 +78,7 @@ func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 	select {
 	case err = <-ready:
 	case <-time.After(d.opts.Timeout):
-		err = launchError(nil, "MPI_Init has not returned for %v: some process of the job did not start", d.opts.Timeout)
+		err = launchError(nil, "MPI_Init has not returned for %v: check that every process of the job has started", d.opts.Timeout)
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func fits(m *comm.Mesh, size int) error {
 	if size == 0 || size == m.Size() {
 		return nil
 	}
-	return launchError(nil, "the plan is for %d devices, and MPI started %d processes: mpirun -n %d", m.Size(), size, m.Size())
+	return launchError(nil, "the plan is for %d devices, but MPI started %d processes: start it with mpirun -n %d", m.Size(), size, m.Size())
 }
 
 // thread is the goroutine that initializes and finalizes MPI, which must be on
@@ -130,7 +130,7 @@ func (d *end) initialize() error {
 		return launchError(nil, "MPI_Init_thread failed with code %d", code)
 	}
 	if out[0] < threadSerialized {
-		return launchError(nil, "this MPI cannot be used by several threads in turn")
+		return launchError(nil, "this MPI does not support calls from several threads in turn (MPI_THREAD_SERIALIZED); install one that does")
 	}
 	l.args = [8]uintptr{l.world, l.errorsReturn}
 	l.call(l.setErrhandler, 2)
@@ -245,7 +245,7 @@ func (d *end) usable() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.rank, Msg: "a device that is closed cannot communicate"}
+		return &comm.Error{Reason: comm.ReasonInvalid, Rank: d.rank, Msg: "a closed device cannot communicate"}
 	}
 	return nil
 }

@@ -49,12 +49,12 @@ func Available() (name string, err error) {
 
 func load() (*library, error) {
 	if err := foreign.Available(); err != nil {
-		return nil, launchError(err, "Open MPI cannot be loaded")
+		return nil, launchError(err, "Open MPI does not load")
 	}
 	// Global: the library's own plugins look for its symbols.
 	path, find, err := foreign.Load(foreign.Now|foreign.Global, names...)
 	if err != nil {
-		return nil, launchError(err, "Open MPI (%s) cannot be loaded; install it with: %s", names[0], Install)
+		return nil, launchError(err, "Open MPI (%s) does not load; install it with: %s", names[0], Install)
 	}
 	l := &library{path: path}
 	for _, s := range []struct {
@@ -70,7 +70,7 @@ func load() (*library, error) {
 		{"ompi_mpi_errors_return", &l.errorsReturn}, {"ompi_request_null", &l.nullRequest},
 	} {
 		if *s.at, err = find(s.name); err != nil {
-			return nil, launchError(err, "%s is not Open MPI, which is the MPI that ptc uses; install it with: %s", path, Install)
+			return nil, launchError(err, "%s is not Open MPI, but ptc needs Open MPI; install it with: %s", path, Install)
 		}
 	}
 	return l, nil

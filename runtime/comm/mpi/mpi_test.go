@@ -14,7 +14,7 @@ func TestFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fits(m, 4); err == nil || !strings.Contains(err.Error(), "plan is for 8 devices, and MPI started 4 processes") {
+	if err := fits(m, 4); err == nil || !strings.Contains(err.Error(), "plan is for 8 devices, but MPI started 4 processes") {
 		t.Errorf("with too few processes the error is %v", err)
 	}
 }

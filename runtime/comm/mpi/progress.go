@@ -51,7 +51,7 @@ func (d *end) progress() (busy bool, err *comm.Error) {
 	for _, s := range d.sending {
 		idle, code := s.idle(d.lib)
 		if code != success {
-			return false, &comm.Error{Reason: comm.ReasonFault, Rank: d.rank, Msg: "MPI failed to send: " + d.lib.describe(code)}
+			return false, &comm.Error{Reason: comm.ReasonFault, Rank: d.rank, Msg: "MPI cannot send: " + d.lib.describe(code)}
 		}
 		busy = busy || !idle
 	}
@@ -90,7 +90,7 @@ func (d *end) drain() error {
 			return nil
 		case time.Since(since) > d.opts.Timeout:
 			return &comm.Error{Reason: comm.ReasonTimeout, Rank: d.rank, Msg: fmt.Sprintf(
-				"rank %d closes with messages that were not received for %v", d.rank, d.opts.Timeout)}
+				"rank %d cannot close: nobody has received its messages for %v", d.rank, d.opts.Timeout)}
 		}
 		rest(i)
 	}

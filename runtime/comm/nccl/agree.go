@@ -35,7 +35,7 @@ func Agree(host comm.Device, gpu [16]byte, mine error) error {
 			return fmt.Errorf("rank %d: %w", rank, errors.New(strings.ToValidUTF8(string(why), "")))
 		}
 		if first, known := of[string(id)]; known {
-			return fmt.Errorf("ranks %d and %d are on one GPU, and NCCL needs one for each", first, rank)
+			return fmt.Errorf("ranks %d and %d share a GPU, but NCCL needs one GPU for each rank", first, rank)
 		}
 		of[string(id)] = rank
 	}

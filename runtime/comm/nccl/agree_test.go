@@ -18,7 +18,7 @@ func TestAgree(t *testing.T) {
 		want  [3]string
 	}{
 		{[3]byte{1, 2, 3}, -1, [3]string{"<nil>", "<nil>", "<nil>"}},
-		{[3]byte{1, 2, 1}, -1, [3]string{"ranks 0 and 2 are on one GPU, and NCCL needs one for each", "ranks 0 and 2 are on one GPU, and NCCL needs one for each", "ranks 0 and 2 are on one GPU, and NCCL needs one for each"}},
+		{[3]byte{1, 2, 1}, -1, [3]string{"ranks 0 and 2 share a GPU, but NCCL needs one GPU for each rank", "ranks 0 and 2 share a GPU, but NCCL needs one GPU for each rank", "ranks 0 and 2 share a GPU, but NCCL needs one GPU for each rank"}},
 		{[3]byte{1, 2, 3}, 1, [3]string{"rank 1: no library", "no library", "rank 1: no library"}},
 	} {
 		axes, _ := grid(3)

@@ -29,7 +29,7 @@ func (l *lane) begin() error {
 		return err
 	}
 	if err := l.completed(l.comm.connect(len(l.members), id, l.me)); err != nil {
-		return l.fault("cannot be connected", err)
+		return l.fault("cannot connect", err)
 	}
 	if err := l.register(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *lane) first() error {
 		return l.recv(place, 1, 0)
 	})
 	if err != nil {
-		return l.fault("cannot be connected", err)
+		return l.fault("cannot connect", err)
 	}
 	return nil
 }

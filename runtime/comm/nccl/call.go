@@ -94,7 +94,7 @@ func address(r device.Range) int64 {
 
 // Start is of the host, which does nothing here.
 func (c *call) Start() error {
-	return c.d.invalid(&c.op, "its buffers are on a GPU, which is told by its stream to start it")
+	return c.d.invalid(&c.op, "its buffers are on a GPU, so only a stream can start it")
 }
 
 // Wait is as Start.

@@ -16,7 +16,7 @@ const oldestCaptured = 21505
 // Captures says why operations are not captured, or nil.
 func (d *end) Captures() error {
 	if d.version < oldestCaptured {
-		return fmt.Errorf("%s of a process captures no operations in graphs; NCCL does from %s on", versionText(d.version), versionText(oldestCaptured))
+		return fmt.Errorf("a process has %s, which cannot capture operations in graphs; install %s or newer", versionText(d.version), versionText(oldestCaptured))
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func (d *end) Capture(ops []device.Enqueued) ([]device.Captured, error) {
 	for i, q := range ops {
 		c, ok := q.(*call)
 		if !ok || c.d != d.port {
-			return nil, fmt.Errorf("operation %d is of another transport", i)
+			return nil, fmt.Errorf("operation %d belongs to another transport", i)
 		}
 		of[c.l] = append(of[c.l], i)
 	}
@@ -98,7 +98,7 @@ func (d *end) Replay(stream uintptr, ops []device.Enqueued, marks []uint32) erro
 	}
 	for _, l := range d.order {
 		if err := l.queue.awaitIssued(d.streams, stream); err != nil {
-			return d.fail(l.fault("is out of order", err))
+			return d.fail(l.fault("captured operations in another order", err))
 		}
 	}
 	for i, x := range ops {

@@ -55,13 +55,13 @@ func (d *end) Prepare(op comm.Op) (comm.Call, error) {
 		return nil, device.ErrNotEnqueued
 	}
 	if d.begun {
-		return nil, d.invalid(&op, "the device is connected already")
+		return nil, d.invalid(&op, "the device is already connected")
 	}
 	if d.streams == nil {
 		d.streams = memory.Streams()
 	}
 	if d.streams != memory.Streams() {
-		return nil, d.invalid(&op, "its memory is of another device than that of the operations before")
+		return nil, d.invalid(&op, "its memory belongs to another device than the memory of earlier operations")
 	}
 	var c *call
 	err = d.streams.On(func() error {
@@ -104,7 +104,7 @@ func located(op *comm.Op) (memory device.Located, err error) {
 		case !ok:
 			others++
 		case memory != nil && memory != m:
-			err = errors.New("its buffers are in memories of two devices")
+			err = errors.New("its buffers are on two devices")
 		default:
 			memory = m
 		}
@@ -116,7 +116,7 @@ func located(op *comm.Op) (memory device.Located, err error) {
 		look(t.Dst)
 	}
 	if memory != nil && others > 0 {
-		err = errors.New("some of its buffers are in memory of the host")
+		err = errors.New("some of its buffers are in host memory")
 	}
 	return memory, err
 }

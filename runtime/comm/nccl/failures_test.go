@@ -100,7 +100,7 @@ func TestFailures(t *testing.T) {
 				q := c.(device.Enqueued)
 				return errors.Join(q.StartOn(r.stream), q.WaitOn(r.stream), r.awaitStream(r.enqueuer().Watch))
 			})
-		}, []string{"rank 1: this GPU is lost", "rank 0 was ended by a failure: this GPU is lost"}},
+		}, []string{"rank 1: this GPU is lost", "rank 0 ended because of a failure: this GPU is lost"}},
 		{"a device that is not there", nil, func(r *rank) error {
 			if r.Rank() == 2 {
 				time.Sleep(2 * wait)
@@ -110,10 +110,10 @@ func TestFailures(t *testing.T) {
 		}, []string{"ended before all_gather #2 set-up of NCCL"}},
 		{"the library fails to connect", func(f *fakes) { f.lib.Fail("ncclCommInitRankConfig", 2, fakenccl.SystemError) }, func(r *rank) error {
 			return issue(r, reduce(r, 8, "step"))
-		}, []string{"NCCL over all devices, on rank", "cannot be connected: ncclCommInitRankConfig gives error 2 (the text of 2)"}},
+		}, []string{"NCCL over all devices, on rank", "cannot connect: ncclCommInitRankConfig failed with error 2 (the text of 2)"}},
 		{"the library fails", func(f *fakes) { f.lib.Fail("ncclAllReduce", 1, fakenccl.InvalidUsage) }, func(r *rank) error {
 			return issue(r, reduce(r, 8, "step"))
-		}, []string{"in all_reduce #0 step over all devices: ncclAllReduce gives error 5"}},
+		}, []string{"in all_reduce #0 step over all devices: ncclAllReduce failed with error 5"}},
 		{"the library gives up later", nil, func(r *rank) error {
 			c, err := r.Prepare(reduce(r, 8, "step"))
 			if err != nil {
@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 					return r.enqueuer().Watch()
 				})
 			})
-		}, []string{"all_reduce #0 step over all devices: NCCL gives error 6"}},
+		}, []string{"all_reduce #0 step over all devices: NCCL failed with error 6"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			axes, _ := grid(3)
@@ -180,7 +180,7 @@ func TestNotEnqueued(t *testing.T) {
 		}
 		mixed := reduce(r, 4, "")
 		mixed.Src = device.Bytes(make([]byte, 16))
-		if _, err := r.Prepare(mixed); err == nil || !strings.Contains(err.Error(), "memory of the host") {
+		if _, err := r.Prepare(mixed); err == nil || !strings.Contains(err.Error(), "host memory") {
 			return fmt.Errorf("memory of both gives %v", err)
 		}
 		if !r.Serves(r.mem) || !r.Serves(device.NewHost(nil, nil)) {
@@ -210,7 +210,7 @@ func TestLibraries(t *testing.T) {
 		o    fakenccl.Options
 		want string
 	}{
-		{fakenccl.Options{Version: 21304}, "of version 21304, and must be at least of 21400"},
+		{fakenccl.Options{Version: 21304}, "has version 21304, but ptc needs at least 21400"},
 		{fakenccl.Options{Missing: []string{"ncclCommFinalize"}}, "has no ncclCommFinalize, which came with NCCL 2.14"},
 	} {
 		nccl.Use(fakenccl.New(f.drv, c.o).Lookup)

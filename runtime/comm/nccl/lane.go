@@ -166,12 +166,12 @@ func (l *lane) close() error {
 		return err
 	}
 	if err := l.completed(lib.call(lib.CommFinalize, l.comm.handle)); err != nil {
-		return l.fault("cannot be ended", err)
+		return l.fault("cannot close", err)
 	}
 	err := lib.call(lib.CommDestroy, l.comm.handle)
 	l.comm.handle = 0
 	if err != nil && err != error(errInProgress) {
-		return l.fault("cannot be ended", err)
+		return l.fault("cannot close", err)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (l *lane) deregister() error {
 	lib := l.d.lib
 	for _, h := range l.handles {
 		if err := l.completed(lib.call(lib.CommDeregister, l.comm.handle, h.at)); err != nil {
-			return l.fault("cannot be ended", err)
+			return l.fault("cannot close", err)
 		}
 	}
 	l.handles = nil

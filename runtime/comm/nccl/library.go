@@ -57,11 +57,11 @@ func open() (*library, error) { return opening.Get(bind) }
 func bind(find foreign.Lookup) (*library, error) {
 	if find == nil {
 		if err := foreign.Available(); err != nil {
-			return nil, launchError(err, "%s cannot be loaded", name)
+			return nil, launchError(err, "%s does not load", name)
 		}
 		var err error
 		if _, find, err = foreign.Load(foreign.Now|foreign.Local, name); err != nil {
-			return nil, launchError(err, "%s cannot be loaded; install it with: %s", name, Install)
+			return nil, launchError(err, "%s does not load; install it with: %s", name, Install)
 		}
 	}
 	l := &library{}
@@ -69,11 +69,11 @@ func bind(find foreign.Lookup) (*library, error) {
 		return nil, launchError(nil, "%s has no %s, which came with NCCL 2.14; install a newer one: %s", name, missing, Install)
 	}
 	if err := l.call(l.GetVersion, uintptr(unsafe.Pointer(&l.version32))); err != nil {
-		return nil, launchError(err, "%s does not say its version", name)
+		return nil, launchError(err, "%s does not return its version", name)
 	}
 	l.version = int(l.version32)
 	if l.version < oldest {
-		return nil, launchError(nil, "%s is of version %d, and must be at least of %d; install a newer one: %s", name, l.version, oldest, Install)
+		return nil, launchError(nil, "%s has version %d, but ptc needs at least %d; install a newer one: %s", name, l.version, oldest, Install)
 	}
 	return l, nil
 }
@@ -154,7 +154,7 @@ type failure struct {
 }
 
 func (e *failure) Error() string {
-	return fmt.Sprintf("%s gives error %d (%s)", e.call, e.code, e.text)
+	return fmt.Sprintf("%s failed with error %d (%s)", e.call, e.code, e.text)
 }
 
 // errInProgress is the result of a call whose end is to be waited for.
@@ -189,7 +189,7 @@ type communicator struct {
 // connect begins to connect member me of n.
 func (c *communicator) connect(n int, id []byte, me int) error {
 	if n > math.MaxInt32 {
-		return fmt.Errorf("a communicator cannot have %d members", n)
+		return fmt.Errorf("a communicator has at most 2³¹-1 members, not %d", n)
 	}
 	c.config = config{size: unsafe.Sizeof(c.config), magic: configMagic, version: configVersion}
 	// The identifier is the third argument, by value.

@@ -81,7 +81,7 @@ func (p *party) compare(signatures []string) error {
 			}
 		}
 		if i > len(signatures) {
-			return p.fault("cannot be connected", fmt.Errorf("the members have prepared operations that differ beyond %d bytes of text", textBytes))
+			return p.fault("cannot connect", fmt.Errorf("the members have prepared operations that differ after %d bytes of their description", textBytes))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (p *party) tell(mine []byte) ([][]byte, error) {
 func (p *party) meet(lib *library) (id []byte, err error) {
 	if id = make([]byte, idBytes); p.me == 0 {
 		if id, err = lib.newID(); err != nil {
-			return nil, p.fault("cannot be connected", err)
+			return nil, p.fault("cannot connect", err)
 		}
 	}
 	switch {

@@ -50,7 +50,7 @@ func (d *port) invalid(op *comm.Op, why string) *comm.Error {
 // fault is the error of an operation in which the library, or the driver, has failed.
 func (d *port) fault(op *comm.Op, err error) *comm.Error {
 	return &comm.Error{Reason: comm.ReasonFault, Rank: d.Rank(), Op: op.Describe(0),
-		Msg: fmt.Sprintf("rank %d cannot exchange what is on its GPU, in %s", d.Rank(), op.Describe(0)), Err: err}
+		Msg: fmt.Sprintf("rank %d cannot exchange data of its GPU in %s", d.Rank(), op.Describe(0)), Err: err}
 }
 
 // faultAt is the error of an operation of which the library has failed, as number seq of its lane.

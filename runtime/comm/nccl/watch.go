@@ -56,7 +56,7 @@ func (l *lane) late(x *issue) error {
 		return comm.Late(l.d.Rank(), what, l.d.o.Timeout, others, nil)
 	}
 	return &comm.Error{Reason: comm.ReasonTimeout, Rank: l.d.Rank(), Ranks: others, Op: what,
-		Msg: fmt.Sprintf("one or more of %s did not reach %s, or did not end it: rank %d has waited for %v", comm.RankList(others), what, l.d.Rank(), l.d.o.Timeout)}
+		Msg: fmt.Sprintf("at least one of %s did not reach %s or did not complete it: rank %d has waited for %v", comm.RankList(others), what, l.d.Rank(), l.d.o.Timeout)}
 }
 
 // End waits until all messages have left, and ends the communicators. After a failure these were
