@@ -90,7 +90,7 @@ func TestOthersStay(t *testing.T) {
 			if own != 2 || len(entries)-own != len(steps) {
 				t.Errorf("%s: %d of its own and %d others remain", name, own, len(entries)-own)
 			}
-			if len(*warnings) != 1 || !strings.Contains((*warnings)[0], "was not there when this run began") {
+			if len(*warnings) != 1 || !strings.Contains((*warnings)[0], "so ptc does not remove it") {
 				t.Errorf("%s: %q", name, *warnings)
 			}
 			s.Unlock()
