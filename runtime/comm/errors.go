@@ -59,6 +59,11 @@ func invalid(format string, args ...any) *Error {
 	return &Error{Reason: ReasonInvalid, Rank: -1, Msg: fmt.Sprintf(format, args...)}
 }
 
+// LaunchError is the error of a transport that cannot be opened here.
+func LaunchError(cause error, format string, args ...any) *Error {
+	return &Error{Reason: ReasonLaunch, Rank: -1, Msg: fmt.Sprintf(format, args...), Err: cause}
+}
+
 // RankList is ranks in a message: "rank 2", "ranks 2 and 5", "ranks 1, 2 and 5".
 func RankList(ranks []int) string {
 	var b strings.Builder

@@ -28,7 +28,7 @@ func TestProcessesChooseApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := exec.Open(p, exec.Options{Threads: 1, Comm: ends[:1], Blas: device.BlasLt})
-	if err == nil || !strings.Contains(err.Error(), "all devices have to be of one process") {
+	if err == nil || !strings.Contains(err.Error(), "--blas lt needs one process with all devices") {
 		t.Errorf("found %v", err)
 	}
 	if err == nil {

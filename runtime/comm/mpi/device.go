@@ -55,7 +55,7 @@ var opened atomic.Bool // MPI can be initialized once in a process
 func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 	_, size, ok := Detect()
 	if !ok && m.Size() > 1 {
-		return nil, launchError(nil, "the plan is for %d devices, but MPI did not start this process: start it with mpirun -n %d", m.Size(), m.Size())
+		return nil, comm.LaunchError(nil, "the plan is for %d devices, but MPI did not start this process: start it with mpirun -n %d", m.Size(), m.Size())
 	}
 	if err := fits(m, size); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 		return nil, err
 	}
 	if opened.Swap(true) {
-		return nil, launchError(nil, "a process can open MPI only once")
+		return nil, comm.LaunchError(nil, "a process can open MPI only once")
 	}
 	d := &end{mesh: m, opts: o.WithDefaults(), log: o.Log, lib: &caller{library: lib},
 		recvs: map[link]*uint64{}, streams: map[link]*stream{},
@@ -78,7 +78,7 @@ func Open(m *comm.Mesh, o comm.Options) ([]comm.Device, error) {
 	select {
 	case err = <-ready:
 	case <-time.After(d.opts.Timeout):
-		err = launchError(nil, "MPI_Init has not returned for %v: check that every process of the job has started", d.opts.Timeout)
+		err = comm.LaunchError(nil, "MPI_Init has not returned for %v: check that every process of the job has started", d.opts.Timeout)
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func fits(m *comm.Mesh, size int) error {
 	if size == 0 || size == m.Size() {
 		return nil
 	}
-	return launchError(nil, "the plan is for %d devices, but MPI started %d processes: start it with mpirun -n %d", m.Size(), size, m.Size())
+	return comm.LaunchError(nil, "the plan is for %d devices, but MPI started %d processes: start it with mpirun -n %d", m.Size(), size, m.Size())
 }
 
 // thread is the goroutine that initializes and finalizes MPI, which must be on
@@ -127,10 +127,10 @@ func (d *end) initialize() error {
 	out := &l.out
 	l.args = [8]uintptr{0, 0, threadSerialized, uintptr(unsafe.Pointer(&out[0]))}
 	if code := l.call(l.initThread, 4); code != success {
-		return launchError(nil, "MPI_Init_thread failed with code %d", code)
+		return comm.LaunchError(nil, "MPI_Init_thread failed with code %d", code)
 	}
 	if out[0] < threadSerialized {
-		return launchError(nil, "this MPI does not support calls from several threads in turn (MPI_THREAD_SERIALIZED); install one that does")
+		return comm.LaunchError(nil, "this MPI does not support calls from several threads in turn (MPI_THREAD_SERIALIZED); install one that does")
 	}
 	l.args = [8]uintptr{l.world, l.errorsReturn}
 	l.call(l.setErrhandler, 2)

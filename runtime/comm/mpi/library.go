@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"fmt"
 	"unsafe"
 
 	"ptc/internal/foreign"
@@ -49,12 +48,12 @@ func Available() (name string, err error) {
 
 func load() (*library, error) {
 	if err := foreign.Available(); err != nil {
-		return nil, launchError(err, "Open MPI does not load")
+		return nil, comm.LaunchError(err, "Open MPI does not load")
 	}
 	// Global: the library's own plugins look for its symbols.
 	path, find, err := foreign.Load(foreign.Now|foreign.Global, names...)
 	if err != nil {
-		return nil, launchError(err, "Open MPI (%s) does not load; install it with: %s", names[0], Install)
+		return nil, comm.LaunchError(err, "Open MPI (%s) does not load; install it with: %s", names[0], Install)
 	}
 	l := &library{path: path}
 	for _, s := range []struct {
@@ -70,14 +69,10 @@ func load() (*library, error) {
 		{"ompi_mpi_errors_return", &l.errorsReturn}, {"ompi_request_null", &l.nullRequest},
 	} {
 		if *s.at, err = find(s.name); err != nil {
-			return nil, launchError(err, "%s is not Open MPI, but ptc needs Open MPI; install it with: %s", path, Install)
+			return nil, comm.LaunchError(err, "%s is not Open MPI, but ptc needs Open MPI; install it with: %s", path, Install)
 		}
 	}
 	return l, nil
-}
-
-func launchError(cause error, format string, args ...any) *comm.Error {
-	return &comm.Error{Reason: comm.ReasonLaunch, Rank: -1, Msg: fmt.Sprintf(format, args...), Err: cause}
 }
 
 // caller makes calls of the library. It must be on the heap: the library writes to

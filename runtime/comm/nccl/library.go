@@ -57,29 +57,25 @@ func open() (*library, error) { return opening.Get(bind) }
 func bind(find foreign.Lookup) (*library, error) {
 	if find == nil {
 		if err := foreign.Available(); err != nil {
-			return nil, launchError(err, "%s does not load", name)
+			return nil, comm.LaunchError(err, "%s does not load", name)
 		}
 		var err error
 		if _, find, err = foreign.Load(foreign.Now|foreign.Local, name); err != nil {
-			return nil, launchError(err, "%s does not load; install it with: %s", name, Install)
+			return nil, comm.LaunchError(err, "%s does not load; install it with: %s", name, Install)
 		}
 	}
 	l := &library{}
 	if missing := foreign.Find(foreign.Functions(l, "nccl"), find); missing != "" {
-		return nil, launchError(nil, "%s has no %s, which came with NCCL 2.14; install a newer one: %s", name, missing, Install)
+		return nil, comm.LaunchError(nil, "%s has no %s, which came with NCCL 2.14; install a newer one: %s", name, missing, Install)
 	}
 	if err := l.call(l.GetVersion, uintptr(unsafe.Pointer(&l.version32))); err != nil {
-		return nil, launchError(err, "%s does not return its version", name)
+		return nil, comm.LaunchError(err, "%s does not return its version", name)
 	}
 	l.version = int(l.version32)
 	if l.version < oldest {
-		return nil, launchError(nil, "%s has version %d, but ptc needs at least %d; install a newer one: %s", name, l.version, oldest, Install)
+		return nil, comm.LaunchError(nil, "%s has version %d, but ptc needs at least %d; install a newer one: %s", name, l.version, oldest, Install)
 	}
 	return l, nil
-}
-
-func launchError(cause error, format string, args ...any) *comm.Error {
-	return &comm.Error{Reason: comm.ReasonLaunch, Rank: -1, Msg: fmt.Sprintf(format, args...), Err: cause}
 }
 
 // Results that mean something to us (nccl.h of NCCL 2.30, ncclResult_t).
