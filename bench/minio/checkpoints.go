@@ -208,7 +208,7 @@ func takenOver() error {
 		return err
 	}
 	defer second.Unlock()
-	if err := expect(save(first, 201, 2002), "saves into it"); err != nil {
+	if err := expect(save(first, 201, 2002), "is using it"); err != nil {
 		return err
 	}
 	if g, err := latest(); err != nil || g != 2001 {

@@ -161,7 +161,7 @@ func TestEpochs(t *testing.T) {
 			t.Errorf("a run that is done goes on to step %d", got)
 		}
 	}
-	if r := ptc(t, "run", "2.bin", "--epochs", "2", "--steps", "3"); r.code != exitUsage || !strings.Contains(r.err, "either its steps or its epochs") {
+	if r := ptc(t, "run", "2.bin", "--epochs", "2", "--steps", "3"); r.code != exitUsage || !strings.Contains(r.err, "--steps and --epochs both") {
 		t.Errorf("both: %d %s", r.code, r.err)
 	}
 }

@@ -16,7 +16,7 @@ func TestTheFirstTensorThatIsNotFinite(t *testing.T) {
 		// h is 0 or less for half of the elements
 		"forward": {"    g = log(h)\n    return dot(g, out, over = hidden)\n", "the loss is NaN"},
 		// the derivative of the square root at 0 is infinite, and 0 times that is NaN
-		"backward": {"    g = h + sqrt((h - h) * b)\n    return dot(g, out, over = hidden)\n", "and the norm of the gradients NaN"},
+		"backward": {"    g = h + sqrt((h - h) * b)\n    return dot(g, out, over = hidden)\n", "and the norm of the gradients is NaN"},
 	} {
 		text := strings.Replace(source, line, c.body, 1)
 		if text == source {

@@ -42,7 +42,7 @@ func TestObjectStore(t *testing.T) {
 		t.Error("a run from a checkpoint of the store is another")
 	}
 	for want, args := range map[string][]string{
-		"has checkpoints already": {"run", "a.bin", "--checkpoint", ck},
+		"already has checkpoints": {"run", "a.bin", "--checkpoint", ck},
 		"no such bucket":          {"run", "a.bin", "--checkpoint", "s3://other/ck"},
 		"pass --checkpoint DIR":   {"run", "a.bin", "--resume=" + ck},
 		"--resume=PLACE":          {"run", "a.bin", "--checkpoint", ck, "--resume", ck},

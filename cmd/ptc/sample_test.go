@@ -83,7 +83,7 @@ func TestEval(t *testing.T) {
 	}
 	write(t, "short.txt", "few")
 	write(t, "empty.txt", "")
-	if s := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json", "--per-file"); len(s.Files) != 2 || !reflect.DeepEqual(s.Files[1], e.Files[1]) || !strings.Contains(s.Note, "2 of 4 files are shorter") {
+	if s := evaluated(t, "eval", "m.bin", "--init", "m.st", "--data", "*.txt", "--json", "--per-file"); len(s.Files) != 2 || !reflect.DeepEqual(s.Files[1], e.Files[1]) || !strings.Contains(s.Note, "2 of 4 files are too short") {
 		t.Errorf("with short files there are %+v", s)
 	}
 	for _, name := range []string{"short.txt", "empty.txt"} {
