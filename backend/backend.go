@@ -29,14 +29,17 @@ type Target interface {
 	// the user's terms.
 	Generate(kernels []*ir.Func, given *schedule.Table) (*Code, error)
 	// Forms are the texts of a kernel function on its way to code, in that order: what Generate, given
-	// the same, makes of it alone.
+	// the same, makes of it alone. A form that needs a tool that is not here is left out.
 	Forms(f *ir.Func, given *schedule.Table) ([]Form, error)
+	// Disassembly shows the instructions of one symbol of finished code; without a Kind where code has none.
+	Disassembly(code program.Code, symbol string) (Form, error)
 }
 
 // Form is a kernel in one of the languages below ir.
 type Form struct {
-	Kind string // as the extension of a file: tile, loop, ll, s, ptx
-	Text string
+	Kind    string // as the extension of a file: tile, loop, ll, s, dis, ptx, sass
+	Text    string
+	Missing string // why there is no text
 }
 
 // Code is what a target generated.

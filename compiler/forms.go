@@ -9,7 +9,8 @@ import (
 )
 
 // Forms are the texts of kernel k of p, from its function in ir to code: what the plan's target makes of it
-// alone, with the plan's schedules. A target that this machine cannot generate code for is an error.
+// alone, with the plan's schedules. The last is the disassembly of the kernel's code in the plan; where this
+// machine lacks a tool, it says which.
 func Forms(p *program.Plan, k *program.Kernel) ([]backend.Form, error) {
 	t, err := backend.Resolve(p.Target)
 	if err != nil {
@@ -31,5 +32,10 @@ func Forms(p *program.Plan, k *program.Kernel) ([]backend.Form, error) {
 	if err != nil {
 		return nil, generated(err)
 	}
-	return append([]backend.Form{{Kind: "ptir", Text: k.IR}}, forms...), nil
+	forms = append([]backend.Form{{Kind: "ptir", Text: k.IR}}, forms...)
+	last, err := t.Disassembly(p.Code[k.Code], k.Symbol)
+	if err != nil || last.Kind == "" {
+		return forms, err
+	}
+	return append(forms, last), nil
 }

@@ -5,5 +5,5 @@
 // runtime loads without LLVM.
 // Invariant: the target's name alone decides the bytes.
 // Imports ir, backend, backend/kernel, backend/cpu/lower, backend/cpu/emit, backend/cpu/llvm,
-// runtime/program.
+// runtime/native (its reader of objects), runtime/program.
 package cpu

@@ -11,10 +11,10 @@ import (
 	"ptc/backend"
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
+	"ptc/runtime/program"
 )
 
-// Forms are tile programs and PTX, and where NVIDIA's tools ptxas and nvdisasm are found, the machine code that
-// they make of it.
+// Forms are tile programs and PTX.
 func (g *gpu) Forms(f *ir.Func, given *schedule.Table) ([]backend.Form, error) {
 	k, err := Kernel(f, g.Target, given)
 	if err != nil {
@@ -26,39 +26,42 @@ func (g *gpu) Forms(f *ir.Func, given *schedule.Table) ([]backend.Form, error) {
 	}
 	m := g.module()
 	g.put(m, k.Entry)
-	out := []backend.Form{{Kind: "tile", Text: strings.Join(tiles, "\n")}, {Kind: "ptx", Text: m.String()}}
-	sass, err := disassembled(m.String(), g.Arch)
-	if sass != "" {
-		out = append(out, backend.Form{Kind: "sass", Text: sass})
-	}
-	return out, err
+	return []backend.Form{{Kind: "tile", Text: strings.Join(tiles, "\n")}, {Kind: "ptx", Text: m.String()}}, nil
 }
 
-// disassembled is the machine code of PTX as nvdisasm prints it; empty where a tool is missing.
-func disassembled(text, arch string) (string, error) {
+// disassemblers are the programs that print the machine code of a cubin, by choice.
+var disassemblers = [][]string{{"nvdisasm", "-c"}, {"cuobjdump", "-sass"}}
+
+// Disassembly is the machine code that ptxas makes of one entry of a module, as nvdisasm or cuobjdump prints it.
+func (g *gpu) Disassembly(code program.Code, symbol string) (backend.Form, error) {
+	out := backend.Form{Kind: "sass"}
 	ptxas, err := exec.LookPath("ptxas")
-	if err != nil {
-		return "", nil
+	var by []string
+	for _, x := range disassemblers {
+		if path, bad := exec.LookPath(x[0]); bad == nil && by == nil {
+			by = append([]string{path}, x[1:]...)
+		}
 	}
-	nvdisasm, err := exec.LookPath("nvdisasm")
-	if err != nil {
-		return "", nil
+	if err != nil || by == nil {
+		out.Missing = "the disassembly needs ptxas, and nvdisasm or cuobjdump: put these tools of NVIDIA's on PATH"
+		return out, nil
 	}
 	dir, err := os.MkdirTemp("", "ptc-ptx")
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	defer os.RemoveAll(dir)
 	source, object := filepath.Join(dir, "kernel.ptx"), filepath.Join(dir, "kernel.cubin")
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		return "", err
+	if err := os.WriteFile(source, code.Data, 0o600); err != nil {
+		return out, err
 	}
-	if err := tool(nil, ptxas, "-arch", arch, "-o", object, source); err != nil {
-		return "", err
+	if err := tool(nil, ptxas, "-arch", g.Arch, "--entry", symbol, "-o", object, source); err != nil {
+		return out, err
 	}
-	var out strings.Builder
-	err = tool(&out, nvdisasm, "-c", object)
-	return out.String(), err
+	var text strings.Builder
+	err = tool(&text, by[0], append(by[1:], object)...)
+	out.Text = text.String()
+	return out, err
 }
 
 // tool runs a program, whose output goes to out; its error has what the program says.

@@ -57,6 +57,9 @@ func (t *target) Parts(*fusion.Kernel, *schedule.Table) int64 { return 1 }
 // Forms are none: the evaluator takes the function as it is.
 func (t *target) Forms(*ir.Func, *schedule.Table) ([]backend.Form, error) { return nil, nil }
 
+// Disassembly is none: code is the text of the function.
+func (t *target) Disassembly(program.Code, string) (backend.Form, error) { return backend.Form{}, nil }
+
 // Generate prints the kernels.
 func (t *target) Generate(fns []*ir.Func, _ *schedule.Table) (*backend.Code, error) {
 	text := ir.Print(&ir.Module{Level: ir.Fused, Name: "kernels", Funcs: fns})

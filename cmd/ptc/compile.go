@@ -66,7 +66,7 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringVar(&f.dump, "dump-ir", "", "write the IR after each pass to `DIR`/NN-pass.ptir; 00- is the lowered source")
 	fl.StringSliceVar(&f.printAfter, "print-after", nil, "print the IR after `PASS`, or after every pass with all")
 	fl.StringSliceVar(&f.printBefore, "print-before", nil, "print the IR before `PASS`")
-	fl.StringVar(&f.kernels, "dump-kernels", "", "write the forms of each kernel to `DIR`/NAME.*: IR, tile program, loop form, LLVM IR or PTX, assembly")
+	fl.StringVar(&f.kernels, "dump-kernels", "", "write the forms of each kernel to `DIR`/NAME.*: IR, tile program, loop form, LLVM IR or PTX, assembly, and the disassembly of its code in the plan")
 	fl.StringSliceVar(&f.without, "disable-pass", nil, "leave out `PASS`, an optional optimization")
 	fl.StringVar(&f.stop, "stop-after", "", "stop after `PASS`, without a plan")
 	fl.StringVar(&f.why, "why", "", "print what `PASS` decided, and why it left the rest unchanged: reasons of regroup, remat, propagate, collectives, chunk, fuse, overlap")
@@ -188,16 +188,24 @@ func (a *app) dumpKernels(dir string, p *program.Plan) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fileError(wrapWrite(dir, err))
 	}
+	missing := ""
 	for i := range p.Kernels {
 		forms, err := compiler.Forms(p, &p.Kernels[i])
 		if err != nil {
 			return err
 		}
 		for _, x := range forms {
+			if x.Missing != "" {
+				missing = fmt.Sprintf("%s/*.%s are left out: %s", dir, x.Kind, x.Missing)
+				continue
+			}
 			if err := a.writeFile(filepath.Join(dir, p.Kernels[i].Name+"."+x.Kind), []byte(x.Text)); err != nil {
 				return err
 			}
 		}
+	}
+	if missing != "" {
+		a.message("note", missing)
 	}
 	return nil
 }

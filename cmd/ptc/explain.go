@@ -23,8 +23,9 @@ func newExplain(a *app) *cobra.Command {
 what its devices send to each other, and how its pipeline is scheduled. Sections show
 the rest: ` + strings.Join(explain.Sections()[1:], ", ") + `.
 
---kernel shows one kernel: the work of a launch, its origin, and its text in each form
-on the way to code, which is generated again.
+--kernel shows one kernel: the work of a launch, its origin, its text in each form on
+the way to code, which is generated again, and last the disassembly of its code in the
+plan. libLLVM disassembles code for cpu; ptxas with nvdisasm or cuobjdump, PTX.
 
 Repeated blocks of a model share one line: blocks.0..31.attn.
 
@@ -88,7 +89,11 @@ func (a *app) explainKernel(p *program.Plan, name string) error {
 		return err
 	}
 	for _, f := range forms {
-		text += "\n-- " + f.Kind + " --\n" + strings.TrimRight(f.Text, "\n") + "\n"
+		body := strings.TrimRight(f.Text, "\n")
+		if f.Missing != "" {
+			body = "left out: " + f.Missing
+		}
+		text += "\n-- " + f.Kind + " --\n" + body + "\n"
 	}
 	return a.print(text)
 }

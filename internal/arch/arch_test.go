@@ -83,7 +83,7 @@ var layers = map[string][]string{
 
 	"backend/elementwise": {"backend/kernel", "backend/tile", "ir"},
 	// The rooms of each machine: what is shared knows of neither, and neither knows of the other.
-	"backend/cpu":           {"backend", "internal/amx", "internal/diag", "internal/foreign", "internal/order", "internal/processors", "ir", "runtime/program"},
+	"backend/cpu":           {"backend", "internal/amx", "internal/diag", "internal/foreign", "internal/order", "internal/processors", "ir", "runtime/native", "runtime/program"},
 	"backend/cpu/attention": {"backend/kernel"},
 	"backend/cpu/choose":    {"backend/tile/schedule", "ir"},
 	"backend/cpu/gemm":      {"backend/kernel"},

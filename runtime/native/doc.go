@@ -25,5 +25,7 @@
 // that refers to a symbol it does not define is rejected by name, and Replay
 // does not allocate.
 //
+// Functions reads the code of a kernel for people, and loads nothing.
+//
 // Of the module it imports internal/foreign and internal/processors only.
 package native

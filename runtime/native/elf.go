@@ -39,6 +39,7 @@ type symbol struct {
 	bind       elf.SymBind
 	shndx      elf.SectionIndex
 	value      uint64
+	size       uint64
 	referenced bool
 }
 
@@ -184,7 +185,7 @@ func (o *object) readSymbols() error {
 		if err != nil {
 			return fmt.Errorf("name of symbol %d: %w", i, err)
 		}
-		*sym = symbol{name: name, typ: elf.ST_TYPE(e[4]), bind: elf.ST_BIND(e[4]), shndx: elf.SectionIndex(le.Uint16(e[6:])), value: le.Uint64(e[8:])}
+		*sym = symbol{name: name, typ: elf.ST_TYPE(e[4]), bind: elf.ST_BIND(e[4]), shndx: elf.SectionIndex(le.Uint16(e[6:])), value: le.Uint64(e[8:]), size: le.Uint64(e[16:])}
 		if sym.shndx < elf.SHN_LORESERVE && int(sym.shndx) >= len(o.sections) {
 			return fmt.Errorf("symbol %q is in section %d of %d", name, sym.shndx, len(o.sections))
 		}

@@ -46,6 +46,11 @@ type api struct {
 	RunPasses                 func(module ref, passes string, tm, opts ref) ref
 	GetErrorMessage           func(err ref) uintptr
 	DisposeErrorMessage       func(msg uintptr)
+
+	CreateDisasmCPUFeatures func(triple, cpu, features string, info uintptr, tag int32, operands, symbols uintptr) ref
+	SetDisasmOptions        func(d ref, options uint64) int32
+	DisasmInstruction       func(d ref, bytes unsafe.Pointer, size, pc uint64, text unsafe.Pointer, room uintptr) uintptr
+	DisasmDispose           func(d ref)
 }
 
 // Values of the C interface's enumerations.
@@ -81,7 +86,7 @@ func (c *api) bind(lib uintptr) error {
 func (c *api) initTargets(lib uintptr) error {
 	found := false
 	for _, t := range []string{"X86", "AArch64", "NVPTX"} {
-		for _, part := range []string{"TargetInfo", "Target", "TargetMC", "AsmPrinter", "AsmParser"} {
+		for _, part := range []string{"TargetInfo", "Target", "TargetMC", "AsmPrinter", "AsmParser", "Disassembler"} {
 			if addr, err := foreign.Symbol(lib, "LLVMInitialize"+t+part); err == nil {
 				foreign.Call(addr)
 				found = true

@@ -4,7 +4,8 @@
 //
 // In come IR text (of package kernel's emitter, or of Driver) and a
 // target.Target; out comes a relocatable ELF object for package runtime/native,
-// or assembly text: to read, and for NVPTX, whose assembly is PTX.
+// or assembly text: to read, and for NVPTX, whose assembly is PTX. In comes also
+// the code of a function in such an object; out comes its disassembly.
 //
 // The invariants: the same text, target and LLVM version give the same bytes,
 // whatever else is being compiled at the time; every compilation has a context

@@ -43,6 +43,8 @@ type Library struct {
 	major, minor, patch uint32
 	diagnostics         sinks
 	handler             uintptr // C function that forwards to diagnostics
+	labels              labelled
+	named               uintptr // C function that looks labels up
 }
 
 // Path is the name that the library was found under.
@@ -106,6 +108,6 @@ func openOne(name string) (*Library, error) {
 	if l.major < minMajor {
 		return nil, fmt.Errorf("is version %s, and %d is the first that fits", l.Version(), minMajor)
 	}
-	l.handler = foreign.Callback(l.diagnose)
+	l.handler, l.named = foreign.Callback(l.diagnose), foreign.Callback(l.name)
 	return l, l.c.initTargets(h)
 }
