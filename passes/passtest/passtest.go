@@ -23,9 +23,18 @@ import (
 	"ptc/passes/validate"
 )
 
+// lines are remarks, one a line.
+func lines(remarks []pass.Remark) string {
+	var b strings.Builder
+	for _, r := range remarks {
+		b.WriteString(r.String() + "\n")
+	}
+	return b.String()
+}
+
 // Golden runs a pass over each archive. see, which may be nil, gets a copy of
 // each module as it was. An archive with a section error.txt expects a user's
-// error instead.
+// error instead; one with the line "why: asked" has what the pass did not do in reasons.txt.
 func Golden(t *testing.T, pattern string, run pass.Func, see func(m *ir.Module)) {
 	t.Helper()
 	golden.Run(t, pattern, func(t *testing.T, c *golden.Case) {
@@ -36,6 +45,9 @@ func Golden(t *testing.T, pattern string, run pass.Func, see func(m *ir.Module))
 		ctx := &pass.Context{Pass: "pass"}
 		ctx.Target.Exact = c.Option("target") == "exact"
 		ctx.Target.Attention = c.Option("target") == "attention"
+		if c.Option("why") == "asked" {
+			ctx.Why = ctx.Pass
+		}
 		before := m.Clone()
 		if err := run(ctx, m); err != nil {
 			if _, ok := diag.As(err); !ok {
@@ -45,11 +57,10 @@ func Golden(t *testing.T, pattern string, run pass.Func, see func(m *ir.Module))
 			return
 		}
 		c.Output("after.ptir", ir.Print(m))
-		var remarks strings.Builder
-		for _, r := range ctx.Remarks {
-			remarks.WriteString(r.String() + "\n")
+		c.Output("remarks.txt", lines(ctx.Remarks))
+		if ctx.Asked() {
+			c.Output("reasons.txt", lines(ctx.Reasons))
 		}
-		c.Output("remarks.txt", remarks.String())
 		if errs := verify.Module(m); len(errs) > 0 {
 			t.Errorf("not valid any more: %v", errs)
 			return

@@ -121,7 +121,7 @@ func fold(r *rewriter, o *ir.Op) *ir.Value {
 	v, t := res[0].Data[0], o.Results[0].Type.DType
 	if o.Name == op.Cast && t.IsFloat() {
 		if t.Round(res[0].Data); res[0].Data[0] != v {
-			return nil
+			return r.refuse(o, "%s would round %g", t, v)
 		}
 	}
 	return r.constant(o, t, v)

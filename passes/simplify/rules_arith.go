@@ -72,8 +72,11 @@ func mulOne(r *rewriter, o *ir.Op) *ir.Value {
 
 func mulZero(r *rewriter, o *ir.Op) *ir.Value {
 	x := other(o, 0)
-	if x == nil || !finite(x) {
+	if x == nil {
 		return nil
+	}
+	if !finite(x) {
+		return r.refuse(o, "the other factor may be infinite or NaN")
 	}
 	return r.keep(o, r.constant(o, x.Type.DType, 0))
 }
@@ -83,13 +86,19 @@ func mulZero(r *rewriter, o *ir.Op) *ir.Value {
 func mulConst(r *rewriter, o *ir.Op) *ir.Value {
 	for i, a := range o.Args {
 		c, ok := splat(o.Args[1-i])
-		if !ok || !from(a, op.Mul) || r.uses[a] > 1 || !a.Type.DType.IsFloat() {
+		if !ok || !from(a, op.Mul) || !a.Type.DType.IsFloat() {
 			continue
 		}
 		for j, x := range a.Def.Args {
 			d, ok := splat(a.Def.Args[1-j])
-			if _, both := splat(x); !ok || both || !normal(c) || !normal(d) || !normal(c*d) {
+			if _, both := splat(x); !ok || both {
 				continue
+			}
+			if r.uses[a] > 1 {
+				return r.refuse(o, readByOthers)
+			}
+			if !normal(c) || !normal(d) || !normal(c*d) {
+				return r.refuse(o, "%g * %g may leave the normal range", c, d)
 			}
 			return r.keep(o, r.emit(o, op.Mul, nil, x, r.constant(o, x.Type.DType, c*d)))
 		}
@@ -118,7 +127,7 @@ func divPow2(r *rewriter, o *ir.Op) *ir.Value {
 	}
 	// Up to 2^14 the reciprocal is a normal number even in f16.
 	if frac, exp := math.Frexp(math.Abs(c)); frac != 0.5 || exp < -13 || exp > 15 {
-		return nil
+		return r.refuse(o, "%g is no power of two from 2^-14 to 2^14, and its inverse would round", c)
 	}
 	return r.keep(o, r.emit(o, op.Mul, nil, o.Args[0], r.constant(o, o.Args[0].Type.DType, 1/c)))
 }
@@ -135,7 +144,9 @@ func negInto(r *rewriter, o *ir.Op) *ir.Value {
 	nx, ny := from(x, op.Neg), from(y, op.Neg)
 	switch {
 	case o.Name == op.Div && !x.Type.DType.IsFloat():
-		return nil // the least integer has no negative
+		if nx && ny {
+			return r.refuse(o, "the least integer has no negative")
+		}
 	case (o.Name == op.Mul || o.Name == op.Div) && nx && ny:
 		return r.keep(o, r.emit(o, o.Name, nil, x.Def.Args[0], y.Def.Args[0]))
 	case o.Name == op.Add && ny:
@@ -164,8 +175,11 @@ func castSame(_ *rewriter, o *ir.Op) *ir.Value {
 
 func castCast(r *rewriter, o *ir.Op) *ir.Value {
 	mid := o.Args[0]
-	if !from(mid, op.Cast) || !mid.Def.Args[0].Type.DType.Within(mid.Type.DType) {
+	if !from(mid, op.Cast) {
 		return nil
+	}
+	if x := mid.Def.Args[0].Type.DType; !x.Within(mid.Type.DType) {
+		return r.refuse(o, "the inner cast, of %s to %s, rounds", x, mid.Type.DType)
 	}
 	return r.emit(o, op.Cast, o.Attrs, mid.Def.Args[0])
 }
@@ -232,7 +246,7 @@ func boolConst(r *rewriter, o *ir.Op) *ir.Value {
 
 func dropDetach(r *rewriter, o *ir.Op) *ir.Value {
 	if r.symbolic {
-		return nil
+		return r.refuse(o, "a gradient is still to be taken")
 	}
 	return o.Args[0]
 }

@@ -22,7 +22,7 @@ func sliceSoftmax(r *rewriter, o *ir.Op) *ir.Value {
 	for from(p, op.Cast) && r.uses[p] == 1 {
 		p = p.Def.Args[0]
 	}
-	if !from(p, op.Div) || r.uses[p] > 1 || p.Type.DType.IsInt() {
+	if !from(p, op.Div) || p.Type.DType.IsInt() {
 		return nil
 	}
 	e, l := p.Def.Args[0], p.Def.Args[1]
@@ -33,17 +33,20 @@ func sliceSoftmax(r *rewriter, o *ir.Op) *ir.Value {
 	if t.sizes = t.partsOf(e); t.sizes == nil {
 		return nil
 	}
+	if r.uses[p] > 1 {
+		return r.refuse(o, readByOthers)
+	}
 	start, limit := o.Attrs.Int("start", 0), o.Attrs.Int("limit", 0)
 	for i, n := range t.sizes {
 		if start == 0 && int64(n) == limit {
 			if !t.can(o.Args[0]) {
-				return nil
+				return r.refuse(o, "not all of the softmax is made of the parts of one concatenation")
 			}
 			return r.as(o, t.part(o.Args[0], i), o.Result().Type)
 		}
 		start, limit = start-int64(n), limit-int64(n)
 	}
-	return nil
+	return r.refuse(o, "the slice is not one part of the concatenation")
 }
 
 // parted is work on a concatenation along an axis, done on its parts.

@@ -50,8 +50,11 @@ func transposeChain(r *rewriter, o *ir.Op) *ir.Value {
 // be computed twice.
 func transposeDot(r *rewriter, o *ir.Op) *ir.Value {
 	d := o.Args[0]
-	if !from(d, op.Dot) || r.uses[d] > 1 {
+	if !from(d, op.Dot) {
 		return nil
+	}
+	if r.uses[d] > 1 {
+		return r.refuse(o, readByOthers)
 	}
 	return r.emit(d.Def, op.Dot, d.Def.Attrs.With("out", ir.Names(o.Results[0].Type.Names())), d.Def.Args...)
 }
@@ -87,8 +90,11 @@ func renameChain(r *rewriter, o *ir.Op) *ir.Value {
 // begins; what lies outside of both stays padded.
 func padsTile(r *rewriter, o *ir.Op) *ir.Value {
 	x, y := o.Args[0], o.Args[1]
-	if !from(x, op.Pad) || !from(y, op.Pad) || r.uses[x] > 1 || r.uses[y] > 1 {
+	if !from(x, op.Pad) || !from(y, op.Pad) {
 		return nil
+	}
+	if r.uses[x] > 1 || r.uses[y] > 1 {
+		return r.refuse(o, readByOthers)
 	}
 	axis := x.Def.Attrs.Text("axis")
 	if y.Def.Attrs.Text("axis") != axis || !x.Type.SameShape(y.Type) {
@@ -100,7 +106,7 @@ func padsTile(r *rewriter, o *ir.Op) *ir.Value {
 	}
 	a, b := x.Def.Args[0], y.Def.Args[0]
 	if low(x)+int64(a.Type.Size(axis)) != low(y) {
-		return nil
+		return r.refuse(o, "the slices are not neighbours")
 	}
 	both := r.emit(o, op.Concat, ir.A("axis", ir.Name(axis)), a, b)
 	high := y.Def.Attrs.Int("high", 0)
@@ -165,8 +171,11 @@ func sameType(_ *rewriter, o *ir.Op) *ir.Value {
 
 func reduceChain(r *rewriter, o *ir.Op) *ir.Value {
 	x := o.Args[0]
-	if !from(x, o.Name) || r.uses[x] > 1 {
+	if !from(x, o.Name) {
 		return nil
+	}
+	if r.uses[x] > 1 {
+		return r.refuse(o, readByOthers)
 	}
 	over := slices.Concat(x.Def.Attrs.Names("over"), o.Attrs.Names("over"))
 	return r.emit(o, o.Name, o.Attrs.With("over", ir.Names(over)), x.Def.Args[0])
@@ -188,7 +197,7 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 		}
 	}
 	if d := big.Type.DType; copies > 1 && o.Name == op.ReduceSum && (d.Bits() < 32 || copies >= 1<<24) {
-		return nil // the dtype may not hold the number of copies
+		return r.refuse(o, "%s may not hold %d, the number of copies", d, copies)
 	}
 	if len(over) > 0 {
 		if x = r.emit(o, o.Name, o.Attrs.With("over", over), x); x == nil {
@@ -204,10 +213,13 @@ func reduceBroadcast(r *rewriter, o *ir.Op) *ir.Value {
 // reduceFactor leaves a product that others read where it is.
 func reduceFactor(r *rewriter, o *ir.Op) *ir.Value {
 	x := o.Args[0]
-	if r.uses[x] > 1 || !x.Type.DType.IsFloat() {
+	if !x.Type.DType.IsFloat() {
 		return nil
 	}
 	if from(x, op.Neg) {
+		if r.uses[x] > 1 {
+			return r.refuse(o, readByOthers)
+		}
 		return r.emit(o, op.Neg, nil, r.emit(o, o.Name, o.Attrs, x.Def.Args[0]))
 	}
 	if !from(x, op.Mul) {
@@ -215,6 +227,9 @@ func reduceFactor(r *rewriter, o *ir.Op) *ir.Value {
 	}
 	for i, y := range x.Def.Args {
 		if c, ok := splat(x.Def.Args[1-i]); ok && normal(c) && y.Type.SameShape(x.Type) {
+			if r.uses[x] > 1 {
+				return r.refuse(o, readByOthers)
+			}
 			sum := r.emit(o, o.Name, o.Attrs, y)
 			return r.emit(o, op.Mul, nil, sum, r.constant(o, y.Type.DType, c))
 		}

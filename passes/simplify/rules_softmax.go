@@ -57,7 +57,7 @@ func alongAny(t ir.Type, axes []string) bool {
 // phase.
 func attentionGrad(r *rewriter, o *ir.Op) *ir.Value {
 	over := o.Attrs.Names("over")
-	if len(over) != 1 || !from(o.Args[0], op.Mul) || r.uses[o.Args[0]] > 1 {
+	if len(over) != 1 || !from(o.Args[0], op.Mul) {
 		return nil
 	}
 	all := factors(nil, o.Args[0])
@@ -74,10 +74,14 @@ func attentionGrad(r *rewriter, o *ir.Op) *ir.Value {
 			if !values.Type.Has(over[0]) || d.Type.Has(over[0]) {
 				continue
 			}
+			if r.uses[o.Args[0]] > 1 {
+				return r.refuse(o, readByOthers)
+			}
 			if out, left := r.mixed(weights, values, over, d.Type); out != nil {
 				sum := ir.A("over", ir.Names(f.v.Def.Attrs.Names("over")))
 				return r.keep(o, r.times(o, r.emit(o, op.ReduceSum, sum, r.emit(o, op.Mul, nil, d, out)), left))
 			}
+			r.refuse(o, "no product of these weights and values is there")
 		}
 	}
 	return nil

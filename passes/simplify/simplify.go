@@ -80,6 +80,14 @@ type rewriter struct {
 	changed  bool
 	key      []byte
 	within   int // rules that are being applied, of which each emits for the one before
+	rule     string
+	refused  []refusal
+}
+
+// refusal is why the condition of a rule refuses an operation that is what it rewrites.
+type refusal struct {
+	o         *ir.Op
+	rule, why string
 }
 
 // sweep visits the operations once in order, operands first, and then drops
@@ -101,7 +109,24 @@ func sweep(c *pass.Context, f *ir.Func, fired map[string]int) bool {
 	for i := range f.Results {
 		f.Results[i].Value = r.at(f.Results[i].Value)
 	}
-	return f.DropDead(nil) || r.changed
+	if f.DropDead(nil) || r.changed {
+		return true
+	}
+	for _, x := range r.refused { // of the last sweep, in which every rule has seen what there is
+		c.Because(x.o, "%s does not rewrite `%s`: %s", x.rule, x.o.Name, x.why)
+	}
+	return false
+}
+
+// readByOthers is a reason: what an operand computes would be computed twice.
+const readByOthers = "others read its operand as well"
+
+// refuse notes why the rule that is tried leaves o as it is. It returns nil, as the rule does.
+func (r *rewriter) refuse(o *ir.Op, format string, args ...any) *ir.Value {
+	if r.c.Asked() {
+		r.refused = append(r.refused, refusal{o, r.rule, fmt.Sprintf(format, args...)})
+	}
+	return nil
 }
 
 // at is what v has become.
@@ -146,6 +171,7 @@ func (r *rewriter) visit(o *ir.Op) []*ir.Value {
 func (r *rewriter) apply(o *ir.Op) (*ir.Value, string) {
 	for _, set := range [2][]rule{rules[o.Name], anyOp} {
 		for _, x := range set {
+			r.rule = x.name
 			v := x.apply(r, o)
 			if v == nil {
 				continue
