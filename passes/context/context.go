@@ -1,10 +1,13 @@
 package context
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/fusion"
 	"ptc/ir/layout"
 	"ptc/ir/op"
 	"ptc/passes/pass"
@@ -17,9 +20,13 @@ func Run(c *pass.Context, m *ir.Module) error {
 		return err
 	}
 	for _, f := range m.Funcs {
-		ungate(f)
+		ungate(c, f)
 	}
-	for _, r := range rings(c, m) {
+	rings, why := rings(c, m)
+	for _, f := range m.Funcs {
+		unringed(c, f, rings, why)
+	}
+	for _, r := range rings {
 		for _, f := range m.Funcs {
 			w := &rewriter{c: c, f: f, ring: r, keys: keysOf(f, r.axis)}
 			w.b = op.Builder{F: f}
@@ -27,9 +34,31 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 	}
 	for _, f := range m.Funcs {
-		regular(f)
+		regular(c, f)
 	}
 	return nil
+}
+
+// unringed gives the reasons for the attentions of f along an axis that has no ring: why says it by axis.
+func unringed(c *pass.Context, f *ir.Func, rings []ring, why map[string]string) {
+	if !c.Asked() {
+		return
+	}
+	axes := map[string]string{} // by the name of their keys
+	for _, o := range f.Ops {
+		for _, p := range o.Attrs.Pairs("axes") {
+			if o.Name == op.Rename {
+				axes[p.To] = p.From
+			}
+		}
+		over := o.Attrs.Names("over")
+		if o.Name != op.Dot || len(over) != 1 || fusion.Softmax(o.Args[0], over[0]) == nil && fusion.Softmax(o.Args[1], over[0]) == nil {
+			continue
+		}
+		if axis := axes[over[0]]; !slices.ContainsFunc(rings, func(r ring) bool { return r.axis == axis }) {
+			c.Because(o, "no ring: %s", cmp.Or(why[axis], fmt.Sprintf("no rule shards the positions of `%s`", over[0])))
+		}
+	}
 }
 
 // checkOptions reports rules that say how attention works along an axis of which
@@ -69,31 +98,38 @@ type ring struct {
 	at         string // the rule's place in the source
 }
 
-// rings are the rules of m's layout that ask for one.
-func rings(c *pass.Context, m *ir.Module) (out []ring) {
+// rings are the rules of m's layout that ask for one, and why there is none along other axes of rules.
+func rings(c *pass.Context, m *ir.Module) (out []ring, why map[string]string) {
 	l, stages := layout.Of(m), map[string]bool{}
+	why = map[string]string{}
 	for _, r := range layout.All[*layout.Pipeline](l) {
 		stages[r.Over] = true
 	}
 	for _, r := range layout.All[*layout.Shard](l) {
-		if r.Attention == "gather" || len(r.Between) > 0 || len(r.Of) > 0 {
-			continue
-		}
 		for _, axis := range r.Axes {
 			switch over := r.Over; {
+			case len(r.Between) > 0 || len(r.Of) > 0:
+				why[axis] = "the rule at " + r.Where() + " applies to some modules only"
+			case r.Attention == "gather":
+				why[axis] = "the rule at " + r.Where() + " gathers keys and values"
 			case len(over) != 1:
+				why[axis] = fmt.Sprintf("`%s` is sharded over %d mesh axes", axis, len(over))
 				for _, f := range m.Funcs {
 					if k := keysOf(f, axis); len(k) > 0 {
 						c.Remarkf(nil, "@%s: keys and values are gathered: `%s` is sharded over %d mesh axes, and a ring has one", f.Name, axis, len(over))
 					}
 				}
-			case m.MeshSize(over[0]) > 1 && !stages[over[0]]:
+			case stages[over[0]]:
+				why[axis] = "the devices of " + over[0] + " are stages of a pipeline"
+			case m.MeshSize(over[0]) <= 1:
+				why[axis] = over[0] + " has one device"
+			default:
 				out = append(out, ring{axis: axis, mesh: over[0], devices: m.MeshSize(over[0]),
 					zigzag: r.Order == "zigzag", asked: r.Attention == "ring", at: r.Where()})
 			}
 		}
 	}
-	return out
+	return out, why
 }
 
 // rewriter is the work on one function for one ring.
@@ -144,7 +180,14 @@ func (w *rewriter) run() {
 	if w.zigzag && w.size%(2*w.devices) != 0 {
 		w.c.Remarkf(nil, "@%s: the order is contiguous: %d positions of `%s` are not 2·%d equal chunks", w.f.Name, w.size, w.axis, w.devices)
 		w.zigzag = false
+	} else if !w.zigzag {
+		for _, k := range cores {
+			if k.causal() {
+				w.c.Because(k.out, "the order is contiguous: the rule at %s does not set `order = zigzag`", w.ring.at)
+			}
+		}
 	}
+	w.zigzag = w.zigzag && w.c.May("the zig-zag order", cores[0].out)
 	if w.zigzag {
 		w.order = newOrder(w)
 		w.order.run()

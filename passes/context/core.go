@@ -58,9 +58,9 @@ func (w *rewriter) cores() (found []*core, refused []refusal) {
 		}
 		if why != "" {
 			refused = append(refused, refusal{o, why})
-			continue
+		} else if w.c.May("a ring", o) {
+			found = append(found, k)
 		}
-		found = append(found, k)
 	}
 	return found, refused
 }
@@ -77,7 +77,8 @@ func (w *rewriter) keyOf(o *ir.Op) string {
 		return ""
 	}
 	if n := a.Size(w.axis) + b.Size(w.axis); n != a.Size(key) {
-		return "" // queries of another length
+		w.c.Because(o, "no ring: %d queries meet %d keys", n, a.Size(key))
+		return ""
 	}
 	return key
 }

@@ -6,6 +6,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // ungate has attentions of f that are multiplied by what keys have of all weights, a gate,
@@ -14,13 +15,13 @@ import (
 //	sigmoid(m + log l − t) = l / (l + exp(t − m))
 //
 // is how sinks are added behind a kernel of attention that knows of none.
-func ungate(f *ir.Func) {
+func ungate(c *pass.Context, f *ir.Func) {
 	b := new(op.Builder)
-	rewrite(f, b, func(o *ir.Op, i int) *ir.Value { return gated(b, o, i) })
+	rewrite(f, b, func(o *ir.Op, i int) *ir.Value { return gated(c, b, o, i) })
 }
 
 // gated is o with a sink, where operand i is an attention and the other is the gate; or nil.
-func gated(b *op.Builder, o *ir.Op, i int) *ir.Value {
+func gated(c *pass.Context, b *op.Builder, o *ir.Op, i int) *ir.Value {
 	if o.Name != op.Mul || len(o.Args) != 2 {
 		return nil
 	}
@@ -48,7 +49,7 @@ func gated(b *op.Builder, o *ir.Op, i int) *ir.Value {
 		return nil
 	}
 	scores, sinks := fusion.SoftmaxOf(norm, key)
-	if !sameValues(slices.Delete(plus, at, at+1), takenOff(norm.Args[0].Def.Args[0], scores)) {
+	if !sameValues(slices.Delete(plus, at, at+1), takenOff(norm.Args[0].Def.Args[0], scores)) || !c.May("a gate as a sink", o) {
 		return nil
 	}
 	b.Scope, b.Pos, b.Slot = o.Scope, o.Pos, o.Slot

@@ -6,6 +6,7 @@ import (
 	"ptc/ir"
 	"ptc/ir/fusion"
 	"ptc/ir/op"
+	"ptc/passes/pass"
 )
 
 // A sink is a term of the softmax's sum without a key. It counts once, so the softmax
@@ -70,8 +71,8 @@ func multiple(b *op.Builder, x *ir.Value, norm *ir.Op, key string, e *ir.Value, 
 // regular gives the attentions of f that are in no ring the form that kernels have: less
 // the largest score, which is a constant, and divided behind the product with values where
 // there are sinks.
-func regular(f *ir.Func) {
-	w := &regularizer{uses: f.Uses(), differentiated: slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return op.Of(o).Class == op.Symbolic })}
+func regular(c *pass.Context, f *ir.Func) {
+	w := &regularizer{c: c, uses: f.Uses(), differentiated: slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return op.Of(o).Class == op.Symbolic })}
 	rewrite(f, &w.b, w.product)
 }
 
@@ -100,6 +101,7 @@ func rewrite(f *ir.Func, b *op.Builder, by func(o *ir.Op, i int) *ir.Value) {
 
 // regularizer is the work of regular.
 type regularizer struct {
+	c              *pass.Context
 	b              op.Builder
 	uses           map[*ir.Value]int
 	differentiated bool
@@ -118,7 +120,14 @@ func (w *regularizer) product(o *ir.Op, i int) *ir.Value {
 		return nil
 	}
 	scores, sinks := fusion.SoftmaxOf(norm, key)
-	if len(sinks) == 0 && (w.isRegular(norm, scores) || w.uses[norm.Result()] > 1) {
+	if len(sinks) == 0 && w.isRegular(norm, scores) {
+		return nil
+	}
+	if len(sinks) == 0 && w.uses[norm.Result()] > 1 {
+		w.c.Because(o, "the softmax keeps its form: others read its weights as well")
+		return nil
+	}
+	if !w.c.May("the form of a kernel", o) {
 		return nil
 	}
 	b.Scope, b.Pos, b.Slot = norm.Scope, norm.Pos, o.Slot

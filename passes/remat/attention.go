@@ -43,6 +43,9 @@ func attentionsOf(c *pass.Context, h *phases) *attentions {
 			c.Remarkf(k.Exp, "what is over queries and keys is stored: %s", why)
 			continue
 		}
+		if !c.May("rematerialize an attention", k.Exp) {
+			continue
+		}
 		a.cores = append(a.cores, k)
 		for _, o := range k.Ops {
 			a.in[o], a.core[o] = true, k

@@ -130,6 +130,7 @@ func named(c *pass.Context, h *phases, rules []rule) map[*ir.Op]bool {
 
 // rewriter makes the backward phase read copies of forward operations.
 type rewriter struct {
+	c      *pass.Context
 	f      *ir.Func
 	phases *phases
 	again  map[*ir.Op]bool // forward operations that are rematerialized
@@ -148,7 +149,7 @@ type rewriter struct {
 }
 
 func newRewriter(c *pass.Context, h *phases, again map[*ir.Op]bool) *rewriter {
-	return &rewriter{f: h.f, phases: h, again: again, attentions: attentionsOf(c, h),
+	return &rewriter{c: c, f: h.f, phases: h, again: again, attentions: attentionsOf(c, h),
 		copies: map[*ir.Value]*ir.Value{}, scores: map[*ir.Value]*ir.Value{}, cores: map[*fusion.Core]bool{}}
 }
 
@@ -186,7 +187,7 @@ func (r *rewriter) copyOf(v *ir.Value, reader *ir.Op) *ir.Value {
 		r.copyCore(v.Def)
 		r.copy(v.Def)
 	}
-	return r.copies[v]
+	return cmp.Or(r.copies[v], v)
 }
 
 // copyCore rematerializes the attention that o is of, all in a row, as one kernel does
@@ -207,9 +208,13 @@ func (r *rewriter) copyCore(o *ir.Op) {
 	}
 }
 
-// copy rematerializes o, if that is not done.
+// copy rematerializes o, if that is not done and may be.
 func (r *rewriter) copy(o *ir.Op) {
 	if r.copies[o.Results[0]] != nil {
+		return
+	}
+	if !r.c.May("rematerialize", o) {
+		delete(r.again, o)
 		return
 	}
 	args := make([]*ir.Value, len(o.Args))

@@ -2,6 +2,7 @@ package roll
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"ptc/ir"
@@ -74,10 +75,11 @@ func roll(c *pass.Context, m *ir.Module, f *ir.Func, list string, omitted gap) (
 		}
 	}
 	for _, g := range found {
-		if s.takes(g) {
+		name := ir.OfInstance(list, 0) + "." + s.open(g, g.first)
+		if s.takes(g) && c.May(fmt.Sprintf("write `%s` of @%s once", name, f.Name), nil) {
 			t := s.fold(g)
 			covers = covers || g.omitted > 0
-			c.Remarkf(nil, "@%s: `%s`, %d times", f.Name, ir.OfInstance(list, 0)+"."+s.open(g, g.first), t.Count)
+			c.Remarkf(nil, "@%s: `%s`, %d times", f.Name, name, t.Count)
 		}
 	}
 	s.finish()
