@@ -36,6 +36,7 @@ func (p *planner) accumulated(f *ir.Func) {
 			left[y] = true
 			continue
 		}
+		p.c.Because(o, "the sum over turns is copied to its place: its operation cannot write it over the sum that entered")
 		last := o // what leaves is written when nothing reads what entered any more
 		for _, r := range readers[x] {
 			if l.time.at(r) > l.time.at(last) {

@@ -142,6 +142,7 @@ func (p *planner) carried(f *ir.Func) {
 			continue
 		}
 		if !l.plain(c.y) || c.y.Def == nil || c.y.Def.Run != c.run || c.y.Def == c.enter || ends(c.y.Def) || left[c.y] {
+			p.c.Because(c.leave, "the value that leaves an instance is copied: it shares a place with others, or no operation of the run makes it")
 			y := ins.copy(c.y, firstLeave[c.run], c.run)
 			c.leave.Args[1], changed = y, true
 		}
@@ -159,10 +160,12 @@ func (p *planner) carried(f *ir.Func) {
 	by := entering(all)
 	for _, c := range all {
 		if !l.free(c, by, kinds) || entered[c.v0] && !c.same() {
+			p.c.Because(c.enter, "the value that enters the first instance is copied: it shares a place with others, or is read after that place is written again")
 			c.enter.Args[0] = ins.copy(c.v0, f.Ops[l.time.first[l.time.at(c.enter)]], nil)
 		}
 		entered[c.v0] = true
 		if !l.plain(c.w) || kinds[c.leave] != single && l.between(c.w) && !l.between(c.x) && !l.between(c.y) {
+			p.c.Because(c.leave, "the value that leaves the last instance is copied: it is a part of another value, or is used between turns")
 			ins.leaves(c, l)
 		}
 	}

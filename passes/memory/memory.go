@@ -28,8 +28,8 @@ func Run(c *pass.Context, m *ir.Module) error {
 	}
 	most := map[ir.Memory]int64{}
 	for _, fs := range entries {
-		p := &planner{m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs, top: map[ir.Memory]int64{}, peak: map[ir.Memory]int64{}}
-		if err := p.run(c); err != nil {
+		p := &planner{c: c, m: m, kernels: kernels, fixed: map[string]int64{}, entries: fs, top: map[ir.Memory]int64{}, peak: map[ir.Memory]int64{}}
+		if err := p.run(); err != nil {
 			return err
 		}
 		for _, mem := range memories {
@@ -60,7 +60,7 @@ func sizes(attrs ir.Attrs, own string, bytes map[ir.Memory]int64) ir.Attrs {
 }
 
 // run plans the functions of one device.
-func (p *planner) run(c *pass.Context) error {
+func (p *planner) run() error {
 	p.number()
 	for _, f := range p.entries {
 		if err := p.updatesLast(f); err != nil {
@@ -73,11 +73,11 @@ func (p *planner) run(c *pass.Context) error {
 	for _, mem := range memories {
 		p.peak[mem] = p.top[mem]
 	}
-	temps := p.placeTemporaries(c)
+	temps := p.placeTemporaries()
 	for _, f := range p.entries {
 		f.Attrs = sizes(f.Attrs, "arena", p.peak).With("persistent", ir.Int(p.top[ir.Device]))
 	}
-	if c.Trial {
+	if p.c.Trial {
 		return nil
 	}
 	return p.fits(temps)
@@ -87,7 +87,7 @@ func (p *planner) run(c *pass.Context) error {
 // returns what is in the device's own memory. An arena is as large as its largest
 // function needs, so that no function's plan has to be better than the most bytes
 // that are live at once in any.
-func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
+func (p *planner) placeTemporaries() map[*ir.Func][]*buffer {
 	own := map[*ir.Func][]*buffer{}
 	layouts := make([]*layout, len(p.entries))
 	goal := map[ir.Memory]int64{}
@@ -117,7 +117,7 @@ func (p *planner) placeTemporaries(c *pass.Context) map[*ir.Func][]*buffer {
 			} else {
 				own[f] = temps
 			}
-			c.Remarkf(nil, "@%s: %d temporaries %s %d bytes in %d bytes; at least %d are live at once",
+			p.c.Remarkf(nil, "@%s: %d temporaries %s %d bytes in %d bytes; at least %d are live at once",
 				f.Name, len(temps), where, sum, plan.Height, plan.Bound)
 		}
 		l.write()
@@ -137,6 +137,7 @@ func intervals(bufs []*buffer) []place.Buffer {
 }
 
 type planner struct {
+	c       *pass.Context
 	m       *ir.Module
 	entries []*ir.Func
 	kernels map[*ir.Func]*fusion.Kernel

@@ -39,9 +39,20 @@ func (p *planner) updatesLast(f *ir.Func) error {
 		if a == nil || a.Value == r.Value {
 			continue
 		}
-		if d := r.Value.Def; d != nil && d.Name != op.Leave && !u.time.mixed(u.time.at(d)) && !p.clashes(f, u, r.Value, a.Value) && !shared(stored, r) {
+		why := ""
+		switch d := r.Value.Def; {
+		case d == nil || d.Name == op.Leave:
+			why = "no kernel writes it"
+		case u.time.mixed(u.time.at(d)):
+			why = "its task has turns between those of others"
+		case p.clashes(f, u, r.Value, a.Value):
+			why = "the old value is still read when it is written"
+		case shared(stored, r):
+			why = "another result is the same value"
+		default:
 			continue
 		}
+		p.c.Because(r.Value.Def, "%s %q is copied to its place at the end: %s", r.Role, r.Path, why)
 		if mem[r.Value] != ir.Device {
 			return &diag.Error{Code: "E0391", Pos: a.Pos,
 				Msg:  fmt.Sprintf("@%s: %s %q in memory `%s` is stored before all of the old value is fetched", f.Name, r.Role, r.Path, mem[r.Value]),

@@ -35,7 +35,9 @@ func Run(c *pass.Context, m *ir.Module) error {
 			break
 		}
 	}
-	p.write(c)
+	if len(p.pads) > 0 && c.May("pad rows", nil) {
+		p.write(c)
+	}
 	return nil
 }
 
