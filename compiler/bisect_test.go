@@ -25,6 +25,8 @@ func tiny(t *testing.T, layout string) compiler.Options {
 layout two { mesh tp = 2  shard heads, ffn, vocab over tp  shard seq over tp between Block }
 layout pipe { mesh pp = 2, dp = 2  pipeline blocks over pp { schedule = 1f1b  microbatches = 2 }  shard batch over dp  zero 3 over dp }
 layout kept { recompute Block }
+layout ring { mesh cp = 2  shard seq over cp }
+layout zigzag { mesh cp = 2  shard seq over cp { order = zigzag } }
 layout none { mesh tp = 2  shard heads, ffn, vocab over tp  overlap none }
 `...)
 	return compiler.Options{File: "gpt.ptl", Source: text, Layout: layout, Target: "ref",
@@ -102,6 +104,68 @@ func TestBisect(t *testing.T) {
 	}
 }
 
+// TestBisectChoices: what a pass chooses has a number each. Where one choice of it goes wrong, that one is found.
+func TestBisectChoices(t *testing.T) {
+	for _, x := range []struct {
+		layout, pass, rule string
+		fault              func(m *ir.Module) bool // spoils what the choice made, if it did
+	}{
+		{"two", "remat", "rematerialize an attention `exp`", func(m *ir.Module) bool {
+			f := m.Func("step")
+			i := slices.IndexFunc(f.Ops, func(o *ir.Op) bool { return o.Remat && o.Name == op.Sub })
+			if i >= 0 {
+				f.Ops[i].Name = op.Add
+			}
+			return i >= 0
+		}},
+		{"kept", "remat", "rematerialize `erf`", func(m *ir.Module) bool {
+			f := m.Func("step")
+			i := slices.IndexFunc(f.Ops, func(o *ir.Op) bool { return o.Remat && o.Name == "erf" })
+			if i >= 0 {
+				f.Ops[i].Name = op.Neg
+			}
+			return i >= 0
+		}},
+		{"ring", "context", "a ring `dot`", func(m *ir.Module) bool {
+			f := m.Func("step")
+			i := slices.IndexFunc(f.Ops, func(o *ir.Op) bool { return o.Name == op.Take })
+			if i >= 0 {
+				f.Ops[i].Attrs = f.Ops[i].Attrs.With("sources", ir.Ints{1, 1})
+			}
+			return i >= 0
+		}},
+		{"kept", "memory", "result 0 over operand 0 of `call`", func(m *ir.Module) bool {
+			for _, o := range m.Func("step").Ops {
+				for n, a := range o.Args {
+					if d := a.Def; n == 0 && o.Callee != nil && d != nil && d.Callee != nil && o.At[0] == d.At[slices.Index(d.Results, a)] {
+						o.At[0] += 64
+						return true
+					}
+				}
+			}
+			return false
+		}},
+	} {
+		t.Run(x.pass, func(t *testing.T) {
+			row := &passes.Table[passes.Index(x.pass)-1]
+			run := row.Run
+			t.Cleanup(func() { row.Run = run })
+			done := 0
+			row.Run = func(c *pass.Context, m *ir.Module) error {
+				err := run(c, m)
+				if err == nil && x.fault(m) {
+					done++
+				}
+				return err
+			}
+			c := bisected(t, x.layout)
+			if c == nil || done == 0 || c.Number == 0 || c.Pass != x.pass || !strings.Contains(c.Rule, x.rule) {
+				t.Errorf("with a fault in %s, made %d times: %v", x.pass, done, c)
+			}
+		})
+	}
+}
+
 // TestBisectWithout: a pass that is wrong whatever it rewrites is named as such.
 func TestBisectWithout(t *testing.T) {
 	row := &passes.Table[passes.Index("autodiff")-1]
@@ -120,7 +184,7 @@ func TestBisectWithout(t *testing.T) {
 // TestRewritesAreFree: whichever rewrites are the last that are allowed, no pass changes the result, and those before
 // are the same.
 func TestRewritesAreFree(t *testing.T) {
-	for _, layout := range []string{"two", "pipe"} {
+	for _, layout := range []string{"two", "pipe", "kept", "zigzag"} {
 		o := tiny(t, layout)
 		o.VerifyEach = true
 		made := func(most int) (int, pass.Remark) {

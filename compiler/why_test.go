@@ -10,6 +10,10 @@ import (
 // TestWhy: passes give reasons for what they left as it was, if they are asked, and the plan is the same.
 func TestWhy(t *testing.T) {
 	for _, c := range []struct{ layout, pass, want string }{
+		{"two", "simplify", "is no power of two"},
+		{"two", "context", "no ring: the rule at gpt.ptl:"},
+		{"ring", "context", "the order is contiguous"},
+		{"two", "memory", "is not written over operand"},
 		{"two", "regroup", "no sum is regrouped: no two terms"},
 		{"kept", "remat", "is kept: "},
 		{"two", "propagate", "reshard from f32[batch=4, seq=4@tp, embed=8] to f32[batch=4, seq=4, embed=8]: gpt.ptl:"},
@@ -20,7 +24,7 @@ func TestWhy(t *testing.T) {
 		{"none", "overlap", "the layout overlaps other kinds"},
 	} {
 		o := tiny(t, c.layout)
-		o.Stop, o.Why = "overlap", c.pass
+		o.Stop, o.Why = "memory", c.pass
 		_, r, err := compiler.Compile(o)
 		if err != nil {
 			t.Fatal(err)

@@ -69,7 +69,7 @@ Passes, in order, for --print-after and as names of dumps:
 	fl.StringVar(&f.kernels, "dump-kernels", "", "write the forms of each kernel to `DIR`/NAME.*: IR, tile program, loop form, LLVM IR or PTX, assembly, and the disassembly of its code in the plan")
 	fl.StringSliceVar(&f.without, "disable-pass", nil, "leave out `PASS`, an optional optimization")
 	fl.StringVar(&f.stop, "stop-after", "", "stop after `PASS`, without a plan")
-	fl.StringVar(&f.why, "why", "", "print what `PASS` decided, and why it left the rest unchanged: reasons of regroup, remat, propagate, collectives, chunk, fuse, overlap")
+	fl.StringVar(&f.why, "why", "", "print what `PASS` decided, and why it left the rest unchanged: reasons of simplify, context, cleanup, regroup, remat, propagate, collectives, chunk, fuse, overlap, memory")
 	fl.StringVar(&f.cpuProfile, "cpuprofile", "", "write where the compiler's processor time goes to `FILE`, for go tool pprof")
 	fl.StringVar(&f.memProfile, "memprofile", "", "write what the compiler allocates to `FILE`, for go tool pprof")
 	f.addPorts(cmd)
