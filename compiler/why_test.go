@@ -12,6 +12,7 @@ func TestWhy(t *testing.T) {
 	for _, c := range []struct{ layout, pass, want string }{
 		{"two", "simplify", "is no power of two"},
 		{"two", "context", "no ring: the rule at gpt.ptl:"},
+		{"kept", "context", "no ring: no rule shards the positions of `kseq`"},
 		{"ring", "context", "the order is contiguous"},
 		{"two", "memory", "is not written over operand"},
 		{"two", "regroup", "no sum is regrouped: no two terms"},
