@@ -30,7 +30,7 @@
 // target says so; update.go has new parameters written last, or copies them;
 // accumulate.go has turns add in place, or copies; chain.go makes what goes from instance
 // to instance such that it can lie in a row, or copies it; args.go places arguments;
-// layout.go puts values together that share a place; frame.go arranges what instances
+// layout.go puts values together that share a place, and inplace.go results over operands; frame.go arranges what instances
 // keep, row.go what microbatches keep, and micro.go says what is in use between turns.
 // Offsets of buffers are found by passes/memory/place, on a timeline in which a run and a
 // task stand once. When something is in use is a moment (moment.go): the place in the
