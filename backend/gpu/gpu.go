@@ -189,10 +189,8 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 		return lowered{}, err
 	}
 	for _, o := range f.Ops {
-		for _, v := range slices.Concat(o.Results, o.Args) {
-			if v.Type.DType == ir.F64 {
-				return lowered{}, fmt.Errorf("found %s of f64; f64 runs on the target ref only", o.Name)
-			}
+		if slices.ContainsFunc(slices.Concat(o.Results, o.Args), func(v *ir.Value) bool { return v.Type.DType == ir.F64 }) {
+			return lowered{}, fmt.Errorf("found %s of f64; f64 runs on the target ref only", o.Name)
 		}
 	}
 	parts := k.Apart()

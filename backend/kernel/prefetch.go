@@ -85,12 +85,7 @@ func (x Index) along(v Index) int64 {
 // pure collects the statements that x is computed from, and says whether none of them
 // loads or branches.
 func pure(x Index, defined map[*Value]*Stmt, of map[*Stmt]bool) bool {
-	for _, t := range x.Terms {
-		if !pureValue(t.Var, defined, of) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.Terms, func(t Term) bool { return !pureValue(t.Var, defined, of) })
 }
 
 func pureValue(v *Value, defined map[*Value]*Stmt, of map[*Stmt]bool) bool {
@@ -102,10 +97,5 @@ func pureValue(v *Value, defined map[*Value]*Stmt, of map[*Stmt]bool) bool {
 		return false
 	}
 	of[s] = true
-	for _, a := range s.Args {
-		if !pureValue(a, defined, of) {
-			return false
-		}
-	}
-	return pure(s.Index, defined, of)
+	return !slices.ContainsFunc(s.Args, func(a *Value) bool { return !pureValue(a, defined, of) }) && pure(s.Index, defined, of)
 }

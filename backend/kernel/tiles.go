@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Tile registers are state of the task, not values: a statement names the ones that it
 // reads and writes by their numbers. There are eight, each of 16 rows of 64 bytes, as
@@ -39,24 +42,16 @@ func (b *Builder) TileDot(sum, left, right int) {
 
 // UsesTiles says whether k has statements of tile registers.
 func (k *Kernel) UsesTiles() bool {
-	for _, b := range k.Bodies() {
-		if b.Body.usesTiles() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.Bodies(), func(b *Kernel) bool { return b.Body.usesTiles() })
 }
 
 func (b *Block) usesTiles() bool {
 	if b == nil {
 		return false
 	}
-	for _, s := range b.Stmts {
-		if s.Op.OfTiles() || s.Then.usesTiles() || s.Else.usesTiles() || s.Loop != nil && s.Loop.Body.usesTiles() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Stmts, func(s *Stmt) bool {
+		return s.Op.OfTiles() || s.Then.usesTiles() || s.Else.usesTiles() || s.Loop != nil && s.Loop.Body.usesTiles()
+	})
 }
 
 // OfTiles says whether op reads or writes tile registers.

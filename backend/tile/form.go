@@ -1,6 +1,8 @@
 package tile
 
 import (
+	"slices"
+
 	"ptc/backend/tile/schedule"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -125,12 +127,7 @@ type Type struct {
 
 // Has reports whether r is a dimension of t.
 func (t Type) Has(r *Range) bool {
-	for _, d := range t.Dims {
-		if d == r {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.Dims, r)
 }
 
 // same reports whether values of both types may stand for each other.
@@ -206,12 +203,7 @@ type Term struct {
 // looked reports whether x depends on a tile: whether positions are in range is
 // known at run time alone.
 func (x Affine) looked() bool {
-	for _, t := range x.Terms {
-		if t.Value != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.Terms, func(t Term) bool { return t.Value != nil })
 }
 
 // At is the position of r.

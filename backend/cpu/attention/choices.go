@@ -27,10 +27,8 @@ const mostScores = 1 << 20
 // given cuts s by s.Blocks. The error says which of them it cannot have.
 func (p *blocking) given(s *Spec) error {
 	b := s.Blocks
-	for _, n := range []int64{b.Rows, b.Keys, b.Task} {
-		if n < 1 || n > Whole {
-			return fmt.Errorf("attention: found %s; expected sizes from 1 to %d", b, int64(Whole))
-		}
+	if slices.ContainsFunc([]int64{b.Rows, b.Keys, b.Task}, func(n int64) bool { return n < 1 || n > Whole }) {
+		return fmt.Errorf("attention: found %s; expected sizes from 1 to %d", b, int64(Whole))
 	}
 	p.cutKeys(s, b.Keys)
 	p.cutRows(s, b.Rows)

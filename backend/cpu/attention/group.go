@@ -1,6 +1,10 @@
 package attention
 
-import "ptc/backend/kernel"
+import (
+	"slices"
+
+	"ptc/backend/kernel"
+)
 
 // group is the rows of a task at one position of the loops around them, against a block of keys.
 type group struct {
@@ -40,12 +44,7 @@ func (g *group) sees(first, last kernel.Index) (from, to kernel.Index) {
 
 // bounded reports whether anything bounds the keys of a row from above, or below.
 func (g *group) bounded(upper bool) bool {
-	for _, l := range g.limits {
-		if l.Upper == upper {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.limits, func(l Limit) bool { return l.Upper == upper })
 }
 
 // visible runs body where any of the rows from r on sees a key of the block.

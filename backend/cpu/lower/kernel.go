@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/backend/cpu/choose"
 	"ptc/backend/kernel"
@@ -21,10 +22,8 @@ func Kernel(name string, f *ir.Func, m kernel.Machine, given *schedule.Table) (*
 		return nil, fmt.Errorf("kernel @%s: %w", f.Name, err)
 	}
 	for _, o := range f.Ops {
-		for _, v := range append(o.Results, o.Args...) {
-			if v.Type.DType == ir.F64 {
-				return nil, fmt.Errorf("kernel @%s: found %s of f64; f64 runs on the target ref only", f.Name, o.Name)
-			}
+		if slices.ContainsFunc(append(o.Results, o.Args...), func(v *ir.Value) bool { return v.Type.DType == ir.F64 }) {
+			return nil, fmt.Errorf("kernel @%s: found %s of f64; f64 runs on the target ref only", f.Name, o.Name)
 		}
 	}
 	if k.Class == fusion.Horizontal {

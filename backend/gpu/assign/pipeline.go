@@ -181,16 +181,12 @@ func (x *Pipeline) free(v *tile.Value, seen map[*tile.Value]bool) bool {
 		return false
 	}
 	seen[v] = true
-	for _, a := range v.Def.Args {
-		if !x.free(a, seen) {
-			return false
-		}
+	if slices.ContainsFunc(v.Def.Args, func(a *tile.Value) bool { return !x.free(a, seen) }) {
+		return false
 	}
 	for _, at := range v.Def.At {
-		for _, t := range at.Terms {
-			if t.Value != nil && !x.free(t.Value, seen) {
-				return false
-			}
+		if slices.ContainsFunc(at.Terms, func(t tile.Term) bool { return t.Value != nil && !x.free(t.Value, seen) }) {
+			return false
 		}
 	}
 	return true

@@ -60,12 +60,7 @@ func (x *Product) depth() int {
 
 // Pairs reports whether a warp has 16 columns next to each other.
 func (x *Product) Pairs() bool {
-	for _, b := range x.At.Reg {
-		if b[x.Free[1]] == 8 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.At.Reg, func(b layout.Basis) bool { return b[x.Free[1]] == 8 })
 }
 
 // Axes are the dimensions of operand i: that of the sums, and that which is summed.

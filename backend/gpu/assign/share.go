@@ -52,10 +52,8 @@ func (c *chosen) specialize(p *tile.Program, ph *tile.Phase) (*Pipeline, error) 
 	if x == nil || x.Flight == 0 || len(x.Copied)+len(x.Computed) > 0 {
 		return nil, nil
 	}
-	for _, d := range dots(o.Loop.Body) {
-		if !x.inner[d.Args[0]] || !x.inner[d.Args[1]] {
-			return nil, nil
-		}
+	if slices.ContainsFunc(dots(o.Loop.Body), func(d *tile.Op) bool { return !x.inner[d.Args[0]] || !x.inner[d.Args[1]] }) {
+		return nil, nil
 	}
 	return x, nil
 }

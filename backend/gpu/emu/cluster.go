@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"ptc/backend/gpu/ptx"
@@ -129,10 +130,8 @@ func (c *cluster) stuck() error {
 // end looks at a block of which a warp has ended: once all have, what others did in its memory has to
 // come before that.
 func (b *blockRun) end() error {
-	for _, w := range b.warps {
-		if !w.flow.done() {
-			return nil
-		}
+	if slices.ContainsFunc(b.warps, func(w *warp) bool { return !w.flow.done() }) {
+		return nil
 	}
 	b.ended = true
 	for thread, clock := range b.reached {

@@ -2,6 +2,7 @@ package vmath
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/backend/kernel"
 )
@@ -65,12 +66,9 @@ func calls(b *kernel.Block) bool {
 	if b == nil {
 		return false
 	}
-	for _, s := range b.Stmts {
-		if s.Math != nil || calls(s.Then) || calls(s.Else) || s.Loop != nil && calls(s.Loop.Body) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Stmts, func(s *kernel.Stmt) bool {
+		return s.Math != nil || calls(s.Then) || calls(s.Else) || s.Loop != nil && calls(s.Loop.Body)
+	})
 }
 
 // builder makes constants of the call's lanes.
