@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strconv"
 
 	"ptc/internal/openpath"
@@ -38,12 +39,7 @@ type splitting struct {
 }
 
 func (p *splitting) stack(name string) bool {
-	for _, t := range p.parts {
-		if t.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.parts, func(t *Stack) bool { return t.Name == name })
 }
 
 func (p *splitting) run() {

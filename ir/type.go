@@ -205,12 +205,7 @@ func SamePartial(a, b []Partial) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	for _, p := range a {
-		if !slices.Contains(b, p) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a, func(p Partial) bool { return !slices.Contains(b, p) })
 }
 
 // Equal reports whether dtype, axes, shardings and reductions are the same, whatever the padding.

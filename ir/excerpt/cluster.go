@@ -1,6 +1,8 @@
 package excerpt
 
 import (
+	"slices"
+
 	"ptc/internal/ranges"
 	"ptc/internal/rolled"
 	"ptc/ir"
@@ -134,12 +136,7 @@ func (e *excerpter) once(v *ir.Value, micro ir.Spread, from, to int64) bool {
 
 // pieced reports whether v is a part of another value, or has one.
 func (e *excerpter) pieced(v *ir.Value) bool {
-	for _, r := range e.readers[v] {
-		if op.Has(r.o, op.InPlace) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.readers[v], func(r reader) bool { return op.Has(r.o, op.InPlace) })
 }
 
 func result(o *ir.Op, v *ir.Value) int {

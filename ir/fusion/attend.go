@@ -302,10 +302,8 @@ func (a *attending) contracted(o *Out) error {
 		}
 		return nil
 	}
-	for _, x := range a.Attention.Rows {
-		if !slices.Contains(over, x.Name) {
-			return fmt.Errorf("a product over neither `%s` nor all of %s", a.Key.Name, names(a.Attention.Rows))
-		}
+	if slices.ContainsFunc(a.Attention.Rows, func(x ir.Axis) bool { return !slices.Contains(over, x.Name) }) {
+		return fmt.Errorf("a product over neither `%s` nor all of %s", a.Key.Name, names(a.Attention.Rows))
 	}
 	for _, n := range over {
 		if !slices.ContainsFunc(a.rows, func(x ir.Axis) bool { return x.Name == n }) {

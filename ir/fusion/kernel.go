@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -229,10 +230,8 @@ func (k *Kernel) rooted(body []*ir.Op) error {
 		k.Part[sum] = PartEpilogue
 	}
 	for _, o := range body {
-		for _, a := range o.Args {
-			if a == root && o != sum {
-				return fmt.Errorf("%s reads the result of %s", o.Name, k.Root.Name)
-			}
+		if slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return a == root && o != sum }) {
+			return fmt.Errorf("%s reads the result of %s", o.Name, k.Root.Name)
 		}
 	}
 	k.Space = root.Type.Axes

@@ -120,14 +120,11 @@ func (k *Kernel) Pieces() (all []Piece) {
 // adjacent reports whether the axis of inner follows outer without a gap in every view that has
 // either.
 func adjacent(views []op.Strided, outer string, inner Loop) bool {
-	for _, v := range views {
+	return !slices.ContainsFunc(views, func(v op.Strided) bool {
 		x, hasX := v.Axis(outer)
 		y, hasY := v.Axis(inner.Last())
-		if hasX != hasY || hasX && x.Stride != y.Stride*y.Size {
-			return false
-		}
-	}
-	return true
+		return hasX != hasY || hasX && x.Stride != y.Stride*y.Size
+	})
 }
 
 // accessed are the views that are loaded or stored, and the element numbers of random operations,

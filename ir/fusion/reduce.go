@@ -2,6 +2,7 @@ package fusion
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 )
@@ -22,10 +23,8 @@ func (k *Kernel) reduction(reductions []*ir.Op) error {
 		if len(names) != len(over) {
 			return fmt.Errorf("reductions over different axes in one kernel")
 		}
-		for _, n := range names {
-			if !over[n] {
-				return fmt.Errorf("reductions over different axes in one kernel")
-			}
+		if slices.ContainsFunc(names, func(n string) bool { return !over[n] }) {
+			return fmt.Errorf("reductions over different axes in one kernel")
 		}
 	}
 	k.loops(k.reducedSpace(reductions), over)

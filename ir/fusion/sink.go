@@ -54,10 +54,8 @@ func withSinks(e, l *ir.Op, key string) (scores *ir.Value, sinks []Sink) {
 		}
 		scores, sinks = scores.Def.Args[0], more
 	}
-	for _, s := range sinks {
-		if slices.ContainsFunc(s.Over, scores.Type.Has) {
-			return nil, nil
-		}
+	if slices.ContainsFunc(sinks, func(s Sink) bool { return slices.ContainsFunc(s.Over, scores.Type.Has) }) {
+		return nil, nil
 	}
 	return scores, sinks
 }

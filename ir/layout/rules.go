@@ -232,10 +232,8 @@ func Microbatches(m *ir.Module) int {
 // reduce or to gather.
 func ZeroInTurns(m *ir.Module) int {
 	l := Of(m)
-	for _, r := range All[*Pipeline](l) {
-		if m.MeshSize(r.Over) > 1 && Rounds(m) == 1 {
-			return 0
-		}
+	if slices.ContainsFunc(All[*Pipeline](l), func(r *Pipeline) bool { return m.MeshSize(r.Over) > 1 && Rounds(m) == 1 }) {
+		return 0
 	}
 	level := 0
 	for _, r := range All[*Zero](l) {

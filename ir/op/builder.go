@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -172,10 +173,8 @@ func (b *Builder) Unbroadcast(g *ir.Value, t ir.Type) *ir.Value {
 
 // Expand adds the axes of t that x lacks, if any.
 func (b *Builder) Expand(x *ir.Value, t ir.Type) *ir.Value {
-	for _, a := range t.Axes {
-		if !x.Type.Has(a.Name) {
-			return b.Broadcast(x, t)
-		}
+	if slices.ContainsFunc(t.Axes, func(a ir.Axis) bool { return !x.Type.Has(a.Name) }) {
+		return b.Broadcast(x, t)
 	}
 	return x
 }

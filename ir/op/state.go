@@ -309,10 +309,8 @@ func unused(t ir.Type, over []string) error {
 				return axisErr(a.Name, "axis `%s` is %s", a.Name, parted(a.Mesh))
 			}
 		}
-		for _, p := range t.Partial {
-			if p.Mesh == m {
-				return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is partial over `%s`", t, m)}
-			}
+		if slices.ContainsFunc(t.Partial, func(p ir.Partial) bool { return p.Mesh == m }) {
+			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is partial over `%s`", t, m)}
 		}
 	}
 	return nil
@@ -342,10 +340,8 @@ func requirePartial(t ir.Type, o *ir.Op, _ int) error {
 			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is no partial %s over `%s`", t, kind, m)}
 		}
 	}
-	for _, p := range t.Partial {
-		if p.Reduce != kind {
-			return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is partial by reductions of two kinds", t)}
-		}
+	if slices.ContainsFunc(t.Partial, func(p ir.Partial) bool { return p.Reduce != kind }) {
+		return &ShapeError{Msg: fmt.Sprintf("the operand, %s, is partial by reductions of two kinds", t)}
 	}
 	return nil
 }

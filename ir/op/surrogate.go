@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/tensor"
@@ -41,10 +42,5 @@ func sameAxes(x, y ir.Type) bool {
 	if x.DType != y.DType || x.Rank() != y.Rank() {
 		return false
 	}
-	for _, a := range x.Axes {
-		if !y.Has(a.Name) || y.Size(a.Name) != a.Size {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.Axes, func(a ir.Axis) bool { return !y.Has(a.Name) || y.Size(a.Name) != a.Size })
 }

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 )
@@ -64,10 +65,8 @@ func Shard(global *Tensor, t ir.Type, mesh []ir.MeshAxis, coord map[string]int) 
 		src += part * (size / parts) * own[j]
 	}
 	out := New(local)
-	for _, p := range t.Partial {
-		if p.Reduce == "sum" && coord[p.Mesh] != 0 {
-			return out, nil
-		}
+	if slices.ContainsFunc(t.Partial, func(p ir.Partial) bool { return p.Reduce == "sum" && coord[p.Mesh] != 0 }) {
+		return out, nil
 	}
 	CopyStrided(Sizes(local.Axes), out.Data, local.Strides(), global.Data[src:], AlignedStrides(global.Type, local.Axes))
 	return out, nil
@@ -78,10 +77,8 @@ func Shard(global *Tensor, t ir.Type, mesh []ir.MeshAxis, coord map[string]int) 
 // holds nothing. Partial values are reduced. Devices that should hold
 // the same part and do not, by more than 1e-6 of its norm, are an error.
 func Assemble(parts []*Tensor, t ir.Type, mesh []ir.MeshAxis) (*Tensor, error) {
-	for _, p := range t.Partial {
-		if p.Reduce != t.Partial[0].Reduce {
-			return nil, fmt.Errorf("tensor: %s is partial in two ways, whose order matters", t)
-		}
+	if slices.ContainsFunc(t.Partial, func(p ir.Partial) bool { return p.Reduce != t.Partial[0].Reduce }) {
+		return nil, fmt.Errorf("tensor: %s is partial in two ways, whose order matters", t)
 	}
 	a := assembler{t: t, mesh: mesh, held: map[string]*Tensor{}}
 	for d, p := range parts {

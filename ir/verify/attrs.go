@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -88,10 +89,8 @@ func badSizes(v ir.Sizes) string {
 			return fmt.Sprintf("axis `%s` has size %d", s.Name, s.N)
 		}
 		elems *= s.N
-		for _, u := range v[:i] {
-			if u.Name == s.Name {
-				return "axis `" + s.Name + "` is given twice"
-			}
+		if slices.ContainsFunc(v[:i], func(u ir.SizeOf) bool { return u.Name == s.Name }) {
+			return "axis `" + s.Name + "` is given twice"
 		}
 	}
 	return ""

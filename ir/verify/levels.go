@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/internal/diag"
 	"ptc/ir"
@@ -117,10 +118,8 @@ func kernels(m *ir.Module) diag.List {
 }
 
 func hasCalls(f *ir.Func) bool {
-	for _, o := range f.Ops {
-		if c := op.Of(o).Class; c == op.Control || c == op.Collective || c == op.Symbolic {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Ops, func(o *ir.Op) bool {
+		c := op.Of(o).Class
+		return c == op.Control || c == op.Collective || c == op.Symbolic
+	})
 }
