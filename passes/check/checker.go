@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -198,10 +199,8 @@ var lossScale = Key{ir.RoleState, "loss_scale/scale"}
 func overflows(out Outcome) bool {
 	for _, r := range out {
 		for k, x := range r {
-			for _, v := range x.Data {
-				if k.Role == ir.RoleGrad && v-v != 0 {
-					return true
-				}
+			if slices.ContainsFunc(x.Data, func(v float64) bool { return k.Role == ir.RoleGrad && v-v != 0 }) {
+				return true
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -51,20 +52,16 @@ func scaleOf(f *ir.Func, o *ir.Op) *ir.Value {
 	if d == nil || d.Name != op.Mul {
 		return nil
 	}
-	for _, r := range f.Results {
-		if r.Role == ir.RoleLoss && r.Value == d.Args[0] {
-			return d.Args[1]
-		}
+	if slices.ContainsFunc(f.Results, func(r ir.Result) bool { return r.Role == ir.RoleLoss && r.Value == d.Args[0] }) {
+		return d.Args[1]
 	}
 	return nil
 }
 
 func symbolic(m *ir.Module) bool {
 	for _, f := range m.Funcs {
-		for _, o := range f.Ops {
-			if o.Name == op.Grad {
-				return true
-			}
+		if slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == op.Grad }) {
+			return true
 		}
 	}
 	return false

@@ -198,10 +198,8 @@ func (p *prover) elementwise(o *ir.Op) (out []over) {
 // opens reports whether an operand is open in just this area.
 func (p *prover) opens(o *ir.Op, a area) bool {
 	for _, v := range o.Args {
-		for _, x := range p.overs[v] {
-			if x.open && x.within(a) && a.within(x.area) {
-				return true
-			}
+		if slices.ContainsFunc(p.overs[v], func(x over) bool { return x.open && x.within(a) && a.within(x.area) }) {
+			return true
 		}
 	}
 	return false
@@ -244,10 +242,8 @@ func lost(a area, names []string) (area, bool) {
 	case first == 0:
 		return area{}, false
 	}
-	for _, x := range a.axes[first:] {
-		if !slices.Contains(names, x) {
-			return area{}, false
-		}
+	if slices.ContainsFunc(a.axes[first:], func(x string) bool { return !slices.Contains(names, x) }) {
+		return area{}, false
 	}
 	return area{axes: a.axes[:first], digits: a.digits[:first], from: true, plus: a.plus}, true
 }

@@ -116,10 +116,8 @@ func apart(o *ir.Op, axes []string) ([]string, bool) {
 	case op.Elementwise:
 		return axes, true
 	case op.Contraction, op.Reduction:
-		for _, n := range o.Attrs.Names("over") {
-			if slices.Contains(axes, n) {
-				return nil, false
-			}
+		if slices.ContainsFunc(o.Attrs.Names("over"), func(n string) bool { return slices.Contains(axes, n) }) {
+			return nil, false
 		}
 		return axes, true
 	}

@@ -26,12 +26,9 @@ func spaceOf(axes []ir.Axis) space {
 
 // in reports whether every axis of s is in t.
 func (s space) in(t space) bool {
-	for _, a := range strings.SplitAfter(string(s), ",") {
-		if !strings.Contains(","+string(t), ","+a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.SplitAfter(string(s), ","), func(a string) bool {
+		return !strings.Contains(","+string(t), ","+a)
+	})
 }
 
 // exchange is the class of a collective, which is a group of its own and stays

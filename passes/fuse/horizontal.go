@@ -270,10 +270,8 @@ func (j *joining) joins(c *ir.Op, with []*ir.Op, k kind) bool {
 			continue
 		}
 		if len(j.readers[v]) > 1 && j.overwrites(c, n) {
-			for _, r := range j.readers[v] {
-				if r != c && j.at[r] >= from {
-					return false
-				}
+			if slices.ContainsFunc(j.readers[v], func(r *ir.Op) bool { return r != c && j.at[r] >= from }) {
+				return false
 			}
 		}
 	}

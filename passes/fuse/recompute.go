@@ -137,10 +137,8 @@ func (p *storage) evaluate(w *ir.Value, shared []*ir.Value) choice {
 // budget is the flops per element that may be repeated for v: little where it
 // is packed for a contraction, which may happen several times.
 func (p *storage) budget(v *ir.Value) int64 {
-	for _, r := range p.in.readers(v) {
-		if op.Of(r.o).Class == op.Contraction {
-			return packFlops
-		}
+	if slices.ContainsFunc(p.in.readers(v), func(r reader) bool { return op.Of(r.o).Class == op.Contraction }) {
+		return packFlops
 	}
 	return againFlops
 }
@@ -208,13 +206,10 @@ func (p *storage) readBy(g *group, v *ir.Value) bool {
 // readByName reports whether every reader can take a computed value in the
 // place of v.
 func (p *storage) readByName(v *ir.Value) bool {
-	for _, r := range p.in.readers(v) {
+	return !slices.ContainsFunc(p.in.readers(v), func(r reader) bool {
 		c := op.Of(r.o).Class
-		if !r.byName || c == op.Indexed || c == op.Movement || alone(r.o) || stackOf(r.o) != stackOf(v.Def) {
-			return false
-		}
-	}
-	return true
+		return !r.byName || c == op.Indexed || c == op.Movement || alone(r.o) || stackOf(r.o) != stackOf(v.Def)
+	})
 }
 
 // repeatCost is what remains of the budget of flops per element after

@@ -49,10 +49,8 @@ func (d *done) attrs(o *ir.Op, f *ir.Func) (ir.Attrs, bool) {
 		return nil, false
 	}
 	first := f.Ops[places[0]]
-	for _, at := range places[1:] {
-		if !sameAttrs(f.Ops[at].Attrs, first.Attrs) {
-			return nil, false
-		}
+	if slices.ContainsFunc(places[1:], func(at int) bool { return !sameAttrs(f.Ops[at].Attrs, first.Attrs) }) {
+		return nil, false
 	}
 	return first.Attrs, true
 }

@@ -166,10 +166,8 @@ func (p *grouping) after(g *group) map[*ir.Op]bool {
 // a global norm, would become a chain of kernels each waiting for the last.
 func rowInto(p *grouping, a, b *group, _ use) bool {
 	if b.space == a.kept && a.kept == "" {
-		for _, from := range p.inputs(b, nil) {
-			if from != a {
-				return false
-			}
+		if slices.ContainsFunc(p.inputs(b, nil), func(from *group) bool { return from != a }) {
+			return false
 		}
 	}
 	return b.space == a.space || b.space == a.kept
@@ -207,12 +205,9 @@ func intoRoot(p *grouping, a, b *group, u use) bool {
 	if u.outside || u.rest {
 		return false
 	}
-	for _, v := range b.root.Args {
-		if p.feeds(a, v) && a.space != spaceOf(v.Type.Axes) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.root.Args, func(v *ir.Value) bool {
+		return p.feeds(a, v) && a.space != spaceOf(v.Type.Axes)
+	})
 }
 
 // intoSum: the sum of a scatter and a stored value, to which it adds.

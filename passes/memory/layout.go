@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -225,12 +227,7 @@ func (l *layout) stack(b *buffer) *ir.Stack {
 // across reports whether b has values of instances, and nothing that is there once:
 // that is where what goes from instance to instance has one place.
 func (l *layout) across(b *buffer) bool {
-	for _, v := range b.values {
-		if v.In() == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.values, func(v *ir.Value) bool { return v.In() == nil })
 }
 
 // temporaries are what has a place of its own in a memory and is of no argument:

@@ -34,10 +34,8 @@ func (o *optimizer) cut(u *update) *cut {
 			return nil
 		}
 	}
-	for _, x := range u.ops {
-		if len(x.Results) != 1 || !sameAxes(x.Result().Type, t) {
-			return nil
-		}
+	if slices.ContainsFunc(u.ops, func(x *ir.Op) bool { return len(x.Results) != 1 || !sameAxes(x.Result().Type, t) }) {
+		return nil
 	}
 	o.producers(u, t)
 	if len(u.ops) == 0 || !u.together() || o.waits(u) || !o.boundary(u, c) {

@@ -256,10 +256,5 @@ func kernelsDuring(ops []*ir.Op, i int) (n int) {
 
 // reads reports whether y reads a result of x.
 func reads(y, x *ir.Op) bool {
-	for _, a := range y.Args {
-		if a.Def == x {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(y.Args, func(a *ir.Value) bool { return a.Def == x })
 }

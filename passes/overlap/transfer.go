@@ -1,6 +1,8 @@
 package overlap
 
 import (
+	"slices"
+
 	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/op"
@@ -274,10 +276,5 @@ func (c *copies) fetchEarly(t *text) {
 
 // elsewhere reports whether a function moves anything between memories.
 func elsewhere(f *ir.Func) bool {
-	for _, x := range f.Ops {
-		if op.Has(x, op.Copies) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Ops, func(x *ir.Op) bool { return op.Has(x, op.Copies) })
 }

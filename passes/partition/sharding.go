@@ -43,12 +43,7 @@ func (s sharding) replicated(m int) bool {
 	if s.partial&(1<<m) != 0 {
 		return false
 	}
-	for _, a := range s.axes {
-		if slices.Contains(a, m) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.axes, func(a []int) bool { return slices.Contains(a, m) })
 }
 
 // extended is s, axis i sharded further over these mesh axes and no longer partial

@@ -271,12 +271,7 @@ func (p *plan) isNorm(o *ir.Op) bool {
 	if c := op.Of(o).Class; c != op.Elementwise && c != op.Movement {
 		return false
 	}
-	for _, a := range o.Args {
-		if p.norm[a] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return p.norm[a] })
 }
 
 // isMix: a sum, or other arithmetic, of at least two different tensors of the
@@ -332,12 +327,9 @@ func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
 	if p.mix[v] {
 		return true
 	}
-	for _, r := range p.readers[v] {
-		if p.inside[r] && (op.Of(r).Class == op.Contraction || p.scatters(r)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.readers[v], func(r *ir.Op) bool {
+		return p.inside[r] && (op.Of(r).Class == op.Contraction || p.scatters(r))
+	})
 }
 
 // isWide: every reader is a statistic, subtracts or divides by one, belongs to
@@ -389,10 +381,5 @@ func (p *plan) isGrad(v *ir.Value) bool {
 }
 
 func (p *plan) againstStat(o *ir.Op) bool {
-	for _, a := range o.Args {
-		if p.stat[a] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return p.stat[a] })
 }

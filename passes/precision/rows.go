@@ -79,10 +79,7 @@ func (p *plan) findMoved(v *ir.Value) bool {
 }
 
 func (p *plan) reaches(v *ir.Value) bool {
-	for _, r := range p.readers[v] {
-		if p.inside[r] && op.Of(r).Class == op.Contraction {
-			return true
-		}
-	}
-	return p.isMoved(v)
+	return p.isMoved(v) || slices.ContainsFunc(p.readers[v], func(r *ir.Op) bool {
+		return p.inside[r] && op.Of(r).Class == op.Contraction
+	})
 }

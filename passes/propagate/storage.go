@@ -45,10 +45,8 @@ func (s *storage) After(x *factor.Flow, o *ir.Op) {
 // within reports whether t is sharded along each axis over no other mesh axes than w.
 func within(t, w ir.Type) bool {
 	for i, a := range t.Axes {
-		for _, m := range a.Mesh {
-			if !slices.Contains(w.Axes[i].Mesh, m) {
-				return false
-			}
+		if slices.ContainsFunc(a.Mesh, func(m string) bool { return !slices.Contains(w.Axes[i].Mesh, m) }) {
+			return false
 		}
 	}
 	return true

@@ -3,6 +3,7 @@ package remat
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sort"
 
 	"ptc/internal/diag"
@@ -113,10 +114,8 @@ func forcedBy(rules []rule, redo map[*ir.Op]bool) func(*ir.Op) decision {
 		if redo[o] {
 			return again
 		}
-		for _, r := range rules {
-			if r.keeps(o.Scope) {
-				return keep
-			}
+		if slices.ContainsFunc(rules, func(r rule) bool { return r.keeps(o.Scope) }) {
+			return keep
 		}
 		return undecided
 	}

@@ -2,6 +2,7 @@ package remat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -147,12 +148,7 @@ func (b *builder) isFree(o *ir.Op) bool {
 	if d.Class != op.Elementwise && d.Class != op.Movement {
 		return false
 	}
-	for _, a := range o.Args {
-		if a.Def == nil || !b.free[a.Def] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return a.Def == nil || !b.free[a.Def] })
 }
 
 func (b *builder) name(key string, o *ir.Op) string {

@@ -1,6 +1,8 @@
 package remat
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/op"
 )
@@ -113,10 +115,8 @@ func (b *builder) size(v *ir.Value) int64 {
 }
 
 func appendNew(list []*region, r *region) []*region {
-	for _, x := range list {
-		if x == r {
-			return list
-		}
+	if slices.Contains(list, r) {
+		return list
 	}
 	return append(list, r)
 }
@@ -139,10 +139,8 @@ func (b *builder) leaves(v *ir.Value, r *region) bool {
 		return true
 	}
 	if u := b.use[v]; u != nil {
-		for _, x := range u.forward {
-			if x != r {
-				return true
-			}
+		if slices.ContainsFunc(u.forward, func(x *region) bool { return x != r }) {
+			return true
 		}
 	}
 	return false

@@ -327,11 +327,8 @@ func (s *sequence) leaves(w *way, g group, l *link) bool {
 
 // results is whether the results of the modules of g are their own values.
 func (s *sequence) results(g group) bool {
-	for _, r := range s.f.Results {
+	return !slices.ContainsFunc(s.f.Results, func(r ir.Result) bool {
 		m, ok := s.module(r.Path)
-		if ok && m >= g.first && m < g.first+g.period*g.count && !s.own(r.Value, g, (m-g.first)/g.period) {
-			return false
-		}
-	}
-	return true
+		return ok && m >= g.first && m < g.first+g.period*g.count && !s.own(r.Value, g, (m-g.first)/g.period)
+	})
 }

@@ -1,6 +1,10 @@
 package roll
 
-import "ptc/ir"
+import (
+	"slices"
+
+	"ptc/ir"
+)
 
 // Functions have many thousands of values, so what is known of each is in slices, by
 // the numbers that the values had when the search began. What is made since then has
@@ -68,10 +72,5 @@ func count(f *ir.Func) int {
 
 // results is whether every operation has some.
 func results(f *ir.Func) bool {
-	for _, o := range f.Ops {
-		if len(o.Results) == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return len(o.Results) == 0 })
 }

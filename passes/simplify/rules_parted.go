@@ -93,12 +93,7 @@ func (t *parted) can(v *ir.Value) bool {
 	case op.Of(o).Class != op.Elementwise || len(o.Results) != 1:
 		return false
 	}
-	for _, a := range o.Args {
-		if a.Type.Has(t.axis) && !t.can(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o.Args, func(a *ir.Value) bool { return a.Type.Has(t.axis) && !t.can(a) })
 }
 
 // part is part i of v, or all of v where that has not the axis: reductions over the axis

@@ -41,12 +41,7 @@ func softmaxGrad(r *rewriter, o *ir.Op) *ir.Value {
 
 // alongAny reports whether t has one of the axes.
 func alongAny(t ir.Type, axes []string) bool {
-	for _, a := range axes {
-		if t.Has(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(axes, t.Has)
 }
 
 // attentionGrad is what the gradient of a softmax takes off, of an attention: the sum

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -62,10 +63,8 @@ func (t *Table) join(axis string, pieces []Number, size int, seen map[string]Num
 		return first.args[0]
 	}
 	if !first.typ.Has(axis) {
-		for _, p := range pieces {
-			if p != pieces[0] {
-				return -1
-			}
+		if slices.ContainsFunc(pieces, func(p Number) bool { return p != pieces[0] }) {
+			return -1
 		}
 		return pieces[0] // the same for every piece
 	}

@@ -68,10 +68,8 @@ func (x *Flow) known(o *ir.Op, at int, had []*ir.Value) (chosen, bool) {
 	if x.Earlier == nil || !x.Earlier.ops[at].final || !slices.Equal(o.Args, had) {
 		return chosen{}, false
 	}
-	for _, v := range o.Args {
-		if !x.asBefore[v.ID] {
-			return chosen{}, false
-		}
+	if slices.ContainsFunc(o.Args, func(v *ir.Value) bool { return !x.asBefore[v.ID] }) {
+		return chosen{}, false
 	}
 	for _, p := range x.Policies[x.Earlier.policies:] {
 		if s, ok := p.(Speaker); !ok || s.Speaks(o) {
