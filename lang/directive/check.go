@@ -1,6 +1,8 @@
 package directive
 
 import (
+	"slices"
+
 	"ptc/ir/layout"
 	"ptc/lang/syntax"
 )
@@ -40,10 +42,5 @@ func (c *checking) noEffect(n syntax.Node, what, why string) {
 // adds is whether devices have gradients to add up: what they work on differs,
 // by a rule about an axis everywhere or at the borders of modules.
 func (c *checking) adds() bool {
-	for _, d := range of[*Shard](c.decl) {
-		if len(d.Of) == 0 && !alone(c.mod, d.Over) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(of[*Shard](c.decl), func(d *Shard) bool { return len(d.Of) == 0 && !alone(c.mod, d.Over) })
 }

@@ -45,10 +45,8 @@ func (d *Replicate) over(name string) bool {
 
 // undoes is whether d replicates all parameters of s over all mesh axes of s.
 func (d *Replicate) undoes(c *checking, s shardRule) bool {
-	for _, m := range s.mesh {
-		if !d.over(m.Name) {
-			return false
-		}
+	if slices.ContainsFunc(s.mesh, func(m *syntax.Ident) bool { return !d.over(m.Name) }) {
+		return false
 	}
 	some := false
 	for _, p := range c.model.made.Params {
@@ -68,10 +66,8 @@ func (d *Replicate) replicates(c *checking) bool {
 			return d.over(a.Name) && c.mod.MeshSize(a.Name) > 1
 		}))
 	}
-	for _, z := range of[*Zero](c.decl) {
-		if meets(z.Over) {
-			return true
-		}
+	if slices.ContainsFunc(of[*Zero](c.decl), func(z *Zero) bool { return meets(z.Over) }) {
+		return true
 	}
 	for _, p := range c.model.made.Params {
 		if !c.model.covers(d.What, p.Path) {

@@ -1,6 +1,8 @@
 package directive
 
 import (
+	"slices"
+
 	"ptc/ir"
 	"ptc/ir/layout"
 	"ptc/lang/syntax"
@@ -10,15 +12,11 @@ var _ = define(Form{Word: "two_level", Option: &Option{
 	What: "the payload from which a collective has two levels", Example: "64 KiB",
 	rule: func(n int64) layout.Rule { return &layout.TwoLevel{Bytes: n} },
 	check: func(c *checking, d *syntax.Entry) {
-		for _, s := range of[*Shard](c.decl) {
-			if several(c.mod, s.Over) {
-				return
-			}
+		if slices.ContainsFunc(of[*Shard](c.decl), func(s *Shard) bool { return several(c.mod, s.Over) }) {
+			return
 		}
-		for _, z := range of[*Zero](c.decl) {
-			if several(c.mod, z.Over) {
-				return
-			}
+		if slices.ContainsFunc(of[*Zero](c.decl), func(z *Zero) bool { return several(c.mod, z.Over) }) {
+			return
 		}
 		c.noEffect(d, "two_level", "no rule is over a list of mesh axes")
 	},

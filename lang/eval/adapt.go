@@ -231,12 +231,7 @@ func sameNames(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	for _, n := range a {
-		if !slices.Contains(b, n) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a, func(n string) bool { return !slices.Contains(b, n) })
 }
 
 // DropSpare removes the sums that only products would have read.

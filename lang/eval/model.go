@@ -43,10 +43,8 @@ func (m *Model) boundary(i *value.Instance, v value.Value) {
 	if !ok {
 		return
 	}
-	for _, o := range m.Bounds[i.Decl] {
-		if o.Equal(t.V.Type) {
-			return
-		}
+	if slices.ContainsFunc(m.Bounds[i.Decl], func(o ir.Type) bool { return o.Equal(t.V.Type) }) {
+		return
 	}
 	m.Bounds[i.Decl] = append(m.Bounds[i.Decl], t.V.Type)
 }
@@ -57,12 +55,9 @@ func (m *Model) Absent() []*value.Param { return m.absent }
 // Selects is whether a pattern is of any parameter. One that a condition leaves
 // out counts: a program says the same of it whatever its config is.
 func (m *Model) Selects(pattern string) bool {
-	for _, p := range slices.Concat(m.Params, m.absent) {
-		if value.MatchPath(pattern, p.Path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(m.Params, m.absent), func(p *value.Param) bool {
+		return value.MatchPath(pattern, p.Path)
+	})
 }
 
 // moment is how much of a model there is.

@@ -88,12 +88,7 @@ func cutAt(toks []lexer.Token, cuts []int) []chunk {
 }
 
 func hasTokens(toks []lexer.Token) bool {
-	for _, t := range toks {
-		if !trivia(t) && !t.EOF() && !is(t, ";") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(toks, func(t lexer.Token) bool { return !trivia(t) && !t.EOF() && !is(t, ";") })
 }
 
 // checkBrackets reports the first bracket of toks that has no partner, or that

@@ -25,14 +25,7 @@ func (u *updater) master(p *value.Param) (value.Tensor, ir.Type) {
 
 // reads is whether an operation reads the value.
 func reads(ops []*ir.Op, v *ir.Value) bool {
-	for _, o := range ops {
-		for _, a := range o.Args {
-			if a == v {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(ops, func(o *ir.Op) bool { return slices.Contains(o.Args, v) })
 }
 
 // dropArg removes the argument of a state that an update does not need, as the

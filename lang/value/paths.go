@@ -1,6 +1,7 @@
 package value
 
 import (
+	"slices"
 	"strings"
 
 	"ptc/internal/openpath"
@@ -13,10 +14,5 @@ func MatchPath(pattern, p string) bool {
 }
 
 func MatchesAny(patterns []string, p string) bool {
-	for _, s := range patterns {
-		if MatchPath(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(s string) bool { return MatchPath(s, p) })
 }

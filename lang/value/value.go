@@ -117,12 +117,10 @@ func FormatNumber(n Number) string {
 }
 
 func IsUnknown(vs ...Value) bool {
-	for _, v := range vs {
-		if _, bad := v.(Unknown); bad {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(vs, func(v Value) bool {
+		_, bad := v.(Unknown)
+		return bad
+	})
 }
 
 // Param is a trained parameter, or an optimizer's state.
