@@ -117,12 +117,10 @@ func sameAxes(t, u ir.Type) bool {
 	if len(t.Axes) != len(u.Axes) {
 		return false
 	}
-	for _, a := range t.Axes {
-		if n := u.Size(a.Name); n < 1 || a.Size%n != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.Axes, func(a ir.Axis) bool {
+		n := u.Size(a.Name)
+		return n < 1 || a.Size%n != 0
+	})
 }
 
 // folded is several numbers in a path: 0..31.

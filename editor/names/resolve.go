@@ -220,12 +220,10 @@ func (b *builder) field(name string) *Symbol {
 }
 
 func (s *scope) isTensor(n syntax.Node) bool {
-	for _, v := range s.seen[n] {
-		if _, ok := v.Value.(value.Tensor); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.seen[n], func(v eval.Seen) bool {
+		_, ok := v.Value.(value.Tensor)
+		return ok
+	})
 }
 
 // asAxis is whether a node was evaluated as the axis of its name although a tensor or

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"ptc/editor/text"
@@ -115,12 +116,9 @@ type CodeActionParams struct {
 // Wants is whether actions of a kind are asked for: an editor that asks for `source` also
 // wants `source.x` (specification 3.17, CodeActionKind).
 func (p *CodeActionParams) Wants(kind string) bool {
-	for _, o := range p.Context.Only {
-		if o == "" || o == kind || strings.HasPrefix(kind, o+".") {
-			return true
-		}
-	}
-	return len(p.Context.Only) == 0
+	return len(p.Context.Only) == 0 || slices.ContainsFunc(p.Context.Only, func(o string) bool {
+		return o == "" || o == kind || strings.HasPrefix(kind, o+".")
+	})
 }
 
 type CancelParams struct {

@@ -41,12 +41,10 @@ func (c *completion) whole(s *names.Symbol) bool {
 	if s.At == nil {
 		return false
 	}
-	for _, seen := range c.Seen[s.At] {
-		if n, ok := seen.Value.(value.Number); ok && n.Whole {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Seen[s.At], func(seen eval.Seen) bool {
+		n, ok := seen.Value.(value.Number)
+		return ok && n.Whole
+	})
 }
 
 // bracketed is what may stand in brackets behind a token: axes of a type, or else the
