@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"ptc/internal/diag"
@@ -60,10 +61,8 @@ func RebuildSample(p *program.Plan, target string, s Sample) (*program.Plan, *Re
 // samples reports whether a plan is one that samples.
 func samples(p *program.Plan) bool {
 	for i := range p.Devices {
-		for _, x := range p.Devices[i].Progs {
-			if x.Name == SampleProgram {
-				return true
-			}
+		if slices.ContainsFunc(p.Devices[i].Progs, func(x program.Program) bool { return x.Name == SampleProgram }) {
+			return true
 		}
 	}
 	return false

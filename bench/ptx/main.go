@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -156,12 +157,7 @@ func occupancy(g target.Target, registers int, shared, threads int64) float64 {
 func (k kernel) faults(g target.Target) []string {
 	var out []string
 	has := func(prefix string) bool {
-		for _, o := range k.Opcodes {
-			if strings.HasPrefix(o, prefix) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(k.Opcodes, func(o string) bool { return strings.HasPrefix(o, prefix) })
 	}
 	if k.Spills > 0 || k.Stack > 0 || has("LDL") || has("STL") {
 		out = append(out, fmt.Sprintf("%d bytes spilled, a stack of %d", k.Spills, k.Stack))

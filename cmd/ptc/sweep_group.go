@@ -73,10 +73,8 @@ func (s *sweeping) place(points []sweep.Point) ([]*placed, error) {
 
 // find looks for the group of a point with this config.
 func (p *placed) find(groups []*planGroup, config []program.KV) {
-	for _, g := range groups {
-		if p.fits(g, config) {
-			return
-		}
+	if slices.ContainsFunc(groups, func(g *planGroup) bool { return p.fits(g, config) }) {
+		return
 	}
 }
 

@@ -93,10 +93,8 @@ func Groups[M cmp.Ordered](hulls []Hull[M]) iter.Seq[[]Hull[M]] {
 // them meet then depends on how far apart these are, or on their numbers in a ring.
 func Alike[M cmp.Ordered](hulls []Hull[M]) bool {
 	for group := range Groups(hulls) {
-		for _, h := range group[1:] {
-			if h.Moves != group[0].Moves {
-				return false
-			}
+		if slices.ContainsFunc(group[1:], func(h Hull[M]) bool { return h.Moves != group[0].Moves }) {
+			return false
 		}
 	}
 	return true
