@@ -188,40 +188,30 @@ func (t Type) strides(pad int) []int {
 // SameShape reports whether both types have the same axes, sizes and
 // shardings in the same order, and are partial over the same.
 func (t Type) SameShape(u Type) bool {
-	if len(t.Axes) != len(u.Axes) || len(t.Partial) != len(u.Partial) {
-		return false
-	}
-	for i, a := range t.Axes {
-		b := u.Axes[i]
-		if a.Name != b.Name || a.Size != b.Size || !sameStrings(a.Mesh, b.Mesh) {
-			return false
-		}
-	}
-	return SamePartial(t.Partial, u.Partial)
+	return SamePartial(t.Partial, u.Partial) && slices.EqualFunc(t.Axes, u.Axes, func(a, b Axis) bool {
+		return a.Name == b.Name && a.Size == b.Size && slices.Equal(a.Mesh, b.Mesh)
+	})
+}
+
+// SameAxes reports whether both types have the same axes and sizes in the same order, whatever their shardings.
+func (t Type) SameAxes(u Type) bool {
+	return slices.EqualFunc(t.Axes, u.Axes, func(a, b Axis) bool { return a.Name == b.Name && a.Size == b.Size })
+}
+
+// Permutes reports whether both types have the same dtype, axes and sizes, in any order.
+func (t Type) Permutes(u Type) bool {
+	return t.DType == u.DType && t.Rank() == u.Rank() && !slices.ContainsFunc(t.Axes, func(a Axis) bool {
+		return !u.Has(a.Name) || u.Size(a.Name) != a.Size
+	})
 }
 
 // SamePartial reports whether a and b are the same reductions, in any order.
 func SamePartial(a, b []Partial) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	return !slices.ContainsFunc(a, func(p Partial) bool { return !slices.Contains(b, p) })
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(p Partial) bool { return !slices.Contains(b, p) })
 }
 
 // Equal reports whether dtype, axes, shardings and reductions are the same, whatever the padding.
 func (t Type) Equal(u Type) bool { return t.DType == u.DType && t.SameShape(u) }
-
-func sameStrings(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
 
 // String is the type as the IR's text has it:
 //

@@ -187,12 +187,7 @@ func same(v, w *ir.Value) bool {
 			o.Attrs.String() != p.Attrs.String() || !v.Type.Equal(w.Type) || slices.Index(o.Results, v) != slices.Index(p.Results, w) {
 			return false
 		}
-		for i := range o.Args {
-			if !eq(o.Args[i], p.Args[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(o.Args, p.Args, eq)
 	}
 	return eq(v, w)
 }

@@ -267,7 +267,7 @@ func (d *device) bind(f *ir.Func, args []*tensor.Tensor) (values, error) {
 	env := make(values, len(args))
 	for i, a := range f.Args {
 		t, x := a.Value.Type, args[i]
-		if !sameAxes(t, x.Type) || t.DType != x.Type.DType || len(x.Data) != t.Elems() {
+		if !t.SameAxes(x.Type) || t.DType != x.Type.DType || len(x.Data) != t.Elems() {
 			return nil, fmt.Errorf("eval: @%s: argument %d is %s, found %s with %d elements", f.Name, i, t, x.Type, len(x.Data))
 		}
 		data := x.Data
@@ -301,7 +301,7 @@ func (d *device) step(ctx *op.Context, o *ir.Op, env values, round bool) ([]*ten
 	}
 	for i, r := range o.Results {
 		t := r.Type
-		if !sameAxes(t, res[i].Type) || t.DType != res[i].Type.DType || len(res[i].Data) != t.Elems() {
+		if !t.SameAxes(res[i].Type) || t.DType != res[i].Type.DType || len(res[i].Data) != t.Elems() {
 			return nil, fmt.Errorf("%%%d is %s, its evaluation %s", r.ID, t, res[i].Type)
 		}
 		if !res[i].Type.Equal(t) || res[i].Type.Pad != t.Pad { // padding is of the value, or a called function's result under the caller's type
@@ -321,19 +321,6 @@ func (d *device) round(t ir.Type, x []float64) {
 		return
 	}
 	t.DType.Round(x)
-}
-
-// sameAxes compares names and sizes in order.
-func sameAxes(a, b ir.Type) bool {
-	if len(a.Axes) != len(b.Axes) {
-		return false
-	}
-	for i := range a.Axes {
-		if a.Axes[i].Name != b.Axes[i].Name || a.Axes[i].Size != b.Axes[i].Size {
-			return false
-		}
-	}
-	return true
 }
 
 // opError says at which operation an execution failed.

@@ -46,15 +46,7 @@ func (k *Kernel) readBehind(a int) bool {
 
 // sameStorage reports whether both types lie in memory alike.
 func sameStorage(t, u ir.Type) bool {
-	if t.DType != u.DType || len(t.Axes) != len(u.Axes) || t.Pad != u.Pad {
-		return false
-	}
-	for i, a := range t.Axes {
-		if a.Name != u.Axes[i].Name || a.Size != u.Axes[i].Size {
-			return false
-		}
-	}
-	return true
+	return t.DType == u.DType && t.Pad == u.Pad && t.SameAxes(u)
 }
 
 // readAsStored reports whether every view of argument a that is read is the

@@ -216,15 +216,7 @@ func partialIn(o *ir.Op, in []int) ([]ir.Partial, error) {
 // SameState reports whether types note the same parts and the same reductions,
 // in any order.
 func SameState(t, u ir.Type) bool {
-	if len(t.Axes) != len(u.Axes) || !ir.SamePartial(t.Partial, u.Partial) {
-		return false
-	}
-	for i, a := range t.Axes {
-		if !slices.Equal(a.Mesh, u.Axes[i].Mesh) {
-			return false
-		}
-	}
-	return true
+	return ir.SamePartial(t.Partial, u.Partial) && slices.EqualFunc(t.Axes, u.Axes, func(a, b ir.Axis) bool { return slices.Equal(a.Mesh, b.Mesh) })
 }
 
 // EmitStated is [Builder.Emit] of an operation whose result is of the state

@@ -3,7 +3,6 @@ package op
 import (
 	"fmt"
 	"math/rand"
-	"slices"
 
 	"ptc/ir"
 	"ptc/ir/tensor"
@@ -14,7 +13,7 @@ func init() {
 		Name: Surrogate, Doc: "The first operand, differentiated as the second, which is the same mathematics: one form to compute, the other for the backward phase; resolved by autodiff.",
 		Class: Symbolic, MinArgs: 2, MaxArgs: 2,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) {
-			if x, y := args[0], args[1]; !sameAxes(x, y) {
+			if x, y := args[0], args[1]; !x.Permutes(y) {
 				return nil, &ShapeError{Msg: fmt.Sprintf("`surrogate` of %s by %s", x, y), Want: "one type, in any order of axes"}
 			}
 			return one(ir.Type{DType: args[0].DType, Axes: cloneAxes(args[0].Axes...)})
@@ -35,12 +34,4 @@ func init() {
 			return Example{Args: []*tensor.Tensor{filled(typed(d, axes), draw(r, d, 0.1, 2)), filled(typed(d, axes), draw(r, d, 0.1, 2))}}
 		},
 	})
-}
-
-// sameAxes reports whether types have the same dtype and axes, in any order.
-func sameAxes(x, y ir.Type) bool {
-	if x.DType != y.DType || x.Rank() != y.Rank() {
-		return false
-	}
-	return !slices.ContainsFunc(x.Axes, func(a ir.Axis) bool { return !y.Has(a.Name) || y.Size(a.Name) != a.Size })
 }

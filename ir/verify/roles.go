@@ -100,14 +100,4 @@ func roleNames(isArg bool) []string {
 }
 
 // sameAxes compares dtypes, axis names and sizes, not shardings.
-func sameAxes(t, u ir.Type) bool {
-	if t.DType != u.DType || len(t.Axes) != len(u.Axes) {
-		return false
-	}
-	for i, a := range t.Axes {
-		if a.Name != u.Axes[i].Name || a.Size != u.Axes[i].Size {
-			return false
-		}
-	}
-	return true
-}
+func sameAxes(t, u ir.Type) bool { return t.DType == u.DType && t.SameAxes(u) }

@@ -76,7 +76,7 @@ func (x *rewriter) leveled(o *ir.Op) *ir.Value {
 		return nil
 	}
 	x.c.May("two levels", o)
-	if !sameSizes(w.Type, o.Result().Type) {
+	if !w.Type.SameAxes(o.Result().Type) {
 		panic(fmt.Sprintf("collectives: %s became %s", o.Result().Type, w.Type))
 	}
 	w.Type = o.Result().Type.Clone()

@@ -27,15 +27,11 @@ func sliceThrough(x *rewriter, o *ir.Op) *ir.Value {
 	}
 	t := o.Result().Type.Clone()
 	n, err := x.b.TryEmit(f.Name, args, op.Localize(f, []ir.Type{t}))
-	if err != nil || !sameSizes(n[0].Type, t) {
+	if err != nil || !n[0].Type.SameAxes(t) {
 		return nil
 	}
 	n[0].Type = t
 	return n[0]
-}
-
-func sameSizes(a, b ir.Type) bool {
-	return slices.EqualFunc(a.Axes, b.Axes, func(p, q ir.Axis) bool { return p.Name == q.Name && p.Size == q.Size })
 }
 
 // leads reports whether v is computed, through operations that nothing else reads

@@ -217,7 +217,7 @@ func intoSum(p *grouping, a, b *group, u use) bool {
 	}
 	for _, v := range b.ops[0].Args {
 		t, w := a.root.Result().Type, p.in.stored(v)
-		if w != v || !slices.EqualFunc(v.Type.Axes, t.Axes, func(x, y ir.Axis) bool { return x.Name == y.Name && x.Size == y.Size }) {
+		if w != v || !v.Type.SameAxes(t) {
 			return false
 		}
 		if d := v.Def; d != nil && (p.in.ops[d].free || d != a.root && p.of[d] == a) {

@@ -70,9 +70,7 @@ func computes(o *ir.Op) bool {
 	return op.Of(o).Class != op.Collective && len(o.Args) > 0
 }
 
-func sameShape(t, u ir.Type) bool {
-	return t.DType == u.DType && slices.Equal(t.Names(), u.Names()) && slices.EqualFunc(t.Axes, u.Axes, func(a, b ir.Axis) bool { return a.Size == b.Size })
-}
+func sameShape(t, u ir.Type) bool { return t.DType == u.DType && t.SameAxes(u) }
 
 // defined lists the values that exist before operation i.
 func (s site) defined() []*ir.Value {

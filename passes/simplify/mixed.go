@@ -13,7 +13,7 @@ import (
 func (r *rewriter) mixed(weights []factor, values *ir.Value, over []string, t ir.Type) (out *ir.Value, left []factor) {
 	keys, rows := apart(weights, over[0])
 	for _, x := range r.out {
-		if len(x.Results) != 1 || !sameNames(x.Result().Type, t) {
+		if len(x.Results) != 1 || !x.Result().Type.Permutes(t) {
 			continue
 		}
 		dot, by := x, []factor(nil)

@@ -114,8 +114,3 @@ func sameFactors(a, b []factor) bool {
 	rest, ok := lessFactors(a, b)
 	return ok && len(rest) == 0
 }
-
-// sameNames reports whether both types have the same dtype and axes, in any order.
-func sameNames(t, u ir.Type) bool {
-	return t.DType == u.DType && t.Rank() == u.Rank() && !slices.ContainsFunc(t.Axes, func(a ir.Axis) bool { return u.Size(a.Name) != a.Size })
-}
