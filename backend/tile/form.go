@@ -131,17 +131,7 @@ func (t Type) Has(r *Range) bool {
 }
 
 // same reports whether values of both types may stand for each other.
-func (t Type) same(u Type) bool {
-	if t.DType != u.DType || len(t.Dims) != len(u.Dims) {
-		return false
-	}
-	for i, d := range t.Dims {
-		if d != u.Dims[i] {
-			return false
-		}
-	}
-	return true
-}
+func (t Type) same(u Type) bool { return t.DType == u.DType && slices.Equal(t.Dims, u.Dims) }
 
 // Value is a tile: the result of an operation, or what a loop carries, inside it.
 type Value struct {

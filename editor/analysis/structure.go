@@ -114,10 +114,7 @@ func (s *Structure) Sharded(at diag.Pos, t ir.Type) (ir.Type, bool) {
 }
 
 func sameAxes(t, u ir.Type) bool {
-	if len(t.Axes) != len(u.Axes) {
-		return false
-	}
-	return !slices.ContainsFunc(t.Axes, func(a ir.Axis) bool {
+	return len(t.Axes) == len(u.Axes) && !slices.ContainsFunc(t.Axes, func(a ir.Axis) bool {
 		n := u.Size(a.Name)
 		return n < 1 || a.Size%n != 0
 	})

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"sort"
 	"time"
 
@@ -56,15 +57,7 @@ func (s *server) publish(programs map[string]*state) {
 
 // current is whether programs are those of now; s.mu is held.
 func (s *server) current(programs map[string]*state) bool {
-	if len(programs) != len(s.programs) {
-		return false
-	}
-	for u, n := range programs {
-		if s.programs[u] != n {
-			return false
-		}
-	}
-	return !s.stopped
+	return !s.stopped && maps.Equal(programs, s.programs)
 }
 
 // ask sends a request whose answer says nothing.

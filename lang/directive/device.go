@@ -1,6 +1,8 @@
 package directive
 
 import (
+	"slices"
+
 	"ptc/internal/diag"
 	"ptc/ir/layout"
 	"ptc/lang/syntax"
@@ -32,12 +34,7 @@ func (d *Device) read(r *reading) {
 
 // hasMemory is whether the layout says how much memory a device has.
 func hasMemory(y *syntax.Layout) bool {
-	for _, d := range of[*Device](y) {
-		for _, e := range d.Entries {
-			if e.Key.Name == "memory" {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(of[*Device](y), func(d *Device) bool {
+		return slices.ContainsFunc(d.Entries, func(e *syntax.Entry) bool { return e.Key.Name == "memory" })
+	})
 }

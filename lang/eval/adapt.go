@@ -228,10 +228,7 @@ func (f *Frame) Product(n syntax.Node, attrs ir.Attrs, over []string, a, b value
 }
 
 func sameNames(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	return !slices.ContainsFunc(a, func(n string) bool { return !slices.Contains(b, n) })
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(n string) bool { return !slices.Contains(b, n) })
 }
 
 // DropSpare removes the sums that only products would have read.

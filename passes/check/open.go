@@ -59,12 +59,9 @@ func scaleOf(f *ir.Func, o *ir.Op) *ir.Value {
 }
 
 func symbolic(m *ir.Module) bool {
-	for _, f := range m.Funcs {
-		if slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == op.Grad }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Funcs, func(f *ir.Func) bool {
+		return slices.ContainsFunc(f.Ops, func(o *ir.Op) bool { return o.Name == op.Grad })
+	})
 }
 
 // gradKey names the gradient with respect to operand i+1 of a grad operation.

@@ -197,12 +197,9 @@ func (p *prover) elementwise(o *ir.Op) (out []over) {
 
 // opens reports whether an operand is open in just this area.
 func (p *prover) opens(o *ir.Op, a area) bool {
-	for _, v := range o.Args {
-		if slices.ContainsFunc(p.overs[v], func(x over) bool { return x.open && x.within(a) && a.within(x.area) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Args, func(v *ir.Value) bool {
+		return slices.ContainsFunc(p.overs[v], func(x over) bool { return x.open && x.within(a) && a.within(x.area) })
+	})
 }
 
 // summed: what is open may be multiplied by 0, and be left out of a maximum as −inf.

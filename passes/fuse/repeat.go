@@ -238,17 +238,7 @@ func (l *liker) operation(o, q *ir.Op) bool {
 	case !tells(o) && !sameAttrs(o.Attrs, q.Attrs):
 		return false
 	}
-	for i, v := range o.Args {
-		if l.value[v] != q.Args[i] {
-			return false
-		}
-	}
-	for i, v := range o.Results {
-		if !l.define(v, q.Results[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(o.Args, q.Args, func(v, w *ir.Value) bool { return l.value[v] == w }) && slices.EqualFunc(o.Results, q.Results, l.define)
 }
 
 func (l *liker) slot(o, q *ir.Op) bool {
@@ -263,8 +253,5 @@ func (l *liker) slot(o, q *ir.Op) bool {
 
 // sameAttrs compares texts; most copies share one list.
 func sameAttrs(a, b ir.Attrs) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	return len(a) == 0 || &a[0] == &b[0] || a.String() == b.String()
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || a.String() == b.String())
 }

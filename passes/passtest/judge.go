@@ -2,6 +2,7 @@ package passtest
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"sort"
@@ -69,7 +70,7 @@ func (p *Prover) Try(t *testing.T, m *ir.Module, in check.Inputs, kinds []Mutati
 				continue
 			}
 			got, err := OnDevices(mutant, in)
-			changed := err != nil || !same(want, got)
+			changed := err != nil || !maps.Equal(want, got)
 			p.count(m, kind, func(c *tally) {
 				switch {
 				case changed && reason == nil:
@@ -110,18 +111,6 @@ func refused(table *validate.Table, was *validate.Numbered, m *ir.Module) (reaso
 		return err, false
 	}
 	return table.Same(was, now), false
-}
-
-func same(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if w, ok := b[k]; !ok || v != w {
-			return false
-		}
-	}
-	return true
 }
 
 func difference(want, got map[string]string, err error) string {

@@ -310,18 +310,7 @@ var Exchanges = []Mutation{
 }
 
 func alikeKernels(g, k *ir.Func) bool {
-	if len(g.Args) != len(k.Args) || len(g.Results) != len(k.Results) || g.Class != ir.Kernel {
-		return false
-	}
-	for i := range g.Args {
-		if !g.Args[i].Value.Type.Equal(k.Args[i].Value.Type) {
-			return false
-		}
-	}
-	for i := range g.Results {
-		if !g.Results[i].Value.Type.Equal(k.Results[i].Value.Type) {
-			return false
-		}
-	}
-	return true
+	return g.Class == ir.Kernel &&
+		slices.EqualFunc(g.Args, k.Args, func(a, b *ir.Arg) bool { return a.Value.Type.Equal(b.Value.Type) }) &&
+		slices.EqualFunc(g.Results, k.Results, func(a, b ir.Result) bool { return a.Value.Type.Equal(b.Value.Type) })
 }

@@ -184,10 +184,7 @@ func (x *Pipeline) free(v *tile.Value, seen map[*tile.Value]bool) bool {
 	if slices.ContainsFunc(v.Def.Args, func(a *tile.Value) bool { return !x.free(a, seen) }) {
 		return false
 	}
-	for _, at := range v.Def.At {
-		if slices.ContainsFunc(at.Terms, func(t tile.Term) bool { return t.Value != nil && !x.free(t.Value, seen) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.Def.At, func(at tile.Affine) bool {
+		return slices.ContainsFunc(at.Terms, func(t tile.Term) bool { return t.Value != nil && !x.free(t.Value, seen) })
+	})
 }

@@ -106,15 +106,9 @@ func Reduced(t ir.Type) ir.Type {
 
 // alike reports whether a and b, of one tensor, are in the same state over m.
 func alike(a, b ir.Type, m string) bool {
-	if Partial(a, m) != Partial(b, m) {
-		return false
-	}
-	for i := range a.Axes {
-		if slices.Contains(a.Axes[i].Mesh, m) != slices.Contains(b.Axes[i].Mesh, m) {
-			return false
-		}
-	}
-	return true
+	return Partial(a, m) == Partial(b, m) && slices.EqualFunc(a.Axes, b.Axes, func(x, y ir.Axis) bool {
+		return slices.Contains(x.Mesh, m) == slices.Contains(y.Mesh, m)
+	})
 }
 
 // extend shards an axis of t, if there is one of the name, over mesh axes that are
