@@ -18,16 +18,14 @@ func Parse(text string) (*Program, error) {
 	p := &parser{p: &Program{}, buffers: map[string]*Buffer{}, views: map[string]*View{}}
 	for _, line := range strings.Split(text, "\n") {
 		p.n++
-		words, err := tokens(line)
-		if err == nil && len(words) > 0 {
-			p.words = words
-			err = p.line(line)
-			if err == nil && len(p.words) > 0 {
-				err = p.want("the end of the line")
-			}
+		if p.words, p.err = tokens(line); len(p.words) > 0 {
+			p.line(line)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", p.n, err)
+		if len(p.words) > 0 {
+			p.want("the end of the line")
+		}
+		if p.err != nil {
+			return nil, fmt.Errorf("line %d: %w", p.n, p.err)
 		}
 	}
 	if p.state != ended {
@@ -40,8 +38,11 @@ func Parse(text string) (*Program, error) {
 // recurse.
 const maxDepth = 64
 
+// parser reads a line after the other. Behind a mistake there is nothing left of the line: whatever
+// else is read of it is empty, and the first mistake counts.
 type parser struct {
 	p       *Program
+	err     error
 	n       int      // line
 	words   []string // of the line, not yet read
 	state   state
@@ -68,12 +69,20 @@ type scope struct {
 	yields bool // seen its yield
 }
 
-func (p *parser) want(what string) error {
+// want notes that something else was expected here.
+func (p *parser) want(what string) {
 	found := "the end of the line"
 	if len(p.words) > 0 {
 		found = strconv.Quote(p.words[0])
 	}
-	return fmt.Errorf("found %s; expected %s", found, what)
+	p.fail(fmt.Errorf("found %s; expected %s", found, what))
+}
+
+// fail notes a mistake in the line.
+func (p *parser) fail(err error) {
+	if p.err == nil {
+		p.err, p.words = err, nil
+	}
 }
 
 // next takes the next word.
@@ -102,274 +111,188 @@ func (p *parser) accept(w string) bool {
 	return true
 }
 
-func (p *parser) expect(words ...string) error {
+func (p *parser) expect(words ...string) {
 	for _, w := range words {
 		if !p.accept(w) {
-			return p.want(strconv.Quote(w))
+			p.want(strconv.Quote(w))
 		}
 	}
-	return nil
 }
 
-func (p *parser) ident(what string) (string, error) {
+func (p *parser) ident(what string) string {
 	if !ir.IsIdent(p.peek()) {
-		return "", p.want(what)
+		p.want(what)
 	}
-	return p.next(), nil
+	return p.next()
 }
 
 // int takes an integer, with a sign where it is signed.
-func (p *parser) int(what string) (int64, error) {
+func (p *parser) int(what string) int64 {
 	minus := p.accept("-")
 	n, err := strconv.ParseInt(p.peek(), 10, 64)
 	if err != nil {
-		return 0, p.want(what)
+		p.want(what)
 	}
 	p.next()
 	if minus {
 		n = -n
 	}
-	return n, nil
+	return n
 }
 
 // list reads items between commas.
-func (p *parser) list(item func() error) error {
-	for {
-		if err := item(); err != nil {
-			return err
-		}
-		if !p.accept(",") {
-			return nil
-		}
+func (p *parser) list(item func()) {
+	for item(); p.accept(","); item() {
 	}
 }
 
-func (p *parser) line(text string) error {
+func (p *parser) line(text string) {
 	switch p.state {
 	case outside:
-		if err := p.expect("tile", "@"); err != nil {
-			return err
-		}
+		p.expect("tile", "@")
 		p.state = declaring
-		name, err := p.ident("the name of the program")
-		p.p.Name = name
-		return err
+		p.p.Name = p.ident("the name of the program")
 	case declaring:
-		return p.declaration(text)
+		p.declaration(text)
 	case inPhase:
-		return p.statement()
+		p.statement()
+	default:
+		p.want("nothing after the program's end")
 	}
-	return p.want("nothing after the program's end")
 }
 
-func (p *parser) declaration(text string) error {
-	switch p.peek() {
+func (p *parser) declaration(text string) {
+	switch w := p.peek(); w {
 	case "schedule":
 		_, text, _ = strings.Cut(text, "schedule")
 		text, _, _ = strings.Cut(text, "#")
+		p.p.Schedule, p.err = schedule.Parse(text)
 		p.words = nil
-		s, err := schedule.Parse(text)
-		p.p.Schedule = s
-		return err
 	case "arg", "work":
-		return p.buffer(p.next() == "work")
+		p.next()
+		p.buffer(w == "work")
 	case "view":
 		p.next()
-		return p.view()
+		p.view()
 	case "phase":
 		p.next()
-		return p.phase()
+		p.phase()
 	case "end":
 		p.next()
 		p.state = ended
-		return nil
+	default:
+		p.want("schedule, arg, work, view, phase or end")
 	}
-	return p.want("schedule, arg, work, view, phase or end")
 }
 
-func (p *parser) buffer(work bool) error {
-	b := &Buffer{Use: Work}
-	var err error
-	if b.Name, err = p.ident("the name of a buffer"); err != nil {
-		return err
-	}
+// uses are what programs do to arguments.
+var uses = map[string]Use{"read": Read, "write": Write, "readwrite": ReadWrite}
+
+func (p *parser) buffer(work bool) {
+	b := &Buffer{Name: p.ident("the name of a buffer"), Use: Work}
 	if p.buffers[b.Name] != nil {
-		return fmt.Errorf("found a second buffer %s; expected another name", b.Name)
+		p.fail(fmt.Errorf("found a second buffer %s; expected another name", b.Name))
 	}
-	if err := p.expect(":"); err != nil {
-		return err
-	}
-	if b.DType, err = p.dtype(); err != nil {
-		return err
-	}
-	if err := p.expect("["); err != nil {
-		return err
-	}
-	if b.Len, err = p.int("the number of elements"); err != nil {
-		return err
-	}
-	if err := p.expect("]"); err != nil {
-		return err
-	}
+	p.expect(":")
+	b.DType = p.dtype()
+	p.expect("[")
+	b.Len = p.int("the number of elements")
+	p.expect("]")
 	p.buffers[b.Name] = b
 	p.p.Buffers = append(p.p.Buffers, b)
 	if work {
-		return nil
+		return
 	}
-	switch p.peek() {
-	case "read":
-		b.Use = Read
-	case "write":
-		b.Use = Write
-	case "readwrite":
-		b.Use = ReadWrite
-	default:
-		return p.want("read, write or readwrite")
+	var known bool
+	if b.Use, known = uses[p.peek()]; !known {
+		p.want("read, write or readwrite")
 	}
 	p.next()
-	if !p.accept("over") {
-		return nil
+	if p.accept("over") {
+		p.list(func() {
+			a := p.buffers[p.peek()]
+			if a == nil || a == b {
+				p.want("an argument declared before")
+			}
+			p.next()
+			b.Over = append(b.Over, a)
+		})
 	}
-	return p.list(func() error {
-		a := p.buffers[p.peek()]
-		if a == nil || a == b {
-			return p.want("an argument declared before")
-		}
-		p.next()
-		b.Over = append(b.Over, a)
-		return nil
-	})
 }
 
-func (p *parser) dtype() (ir.DType, error) {
+func (p *parser) dtype() ir.DType {
 	d, ok := ir.ParseDType(p.peek())
 	if !ok {
-		return d, p.want("a dtype")
+		p.want("a dtype")
 	}
 	p.next()
-	return d, nil
+	return d
 }
 
-func (p *parser) view() error {
-	v := &View{}
-	var err error
-	if v.Name, err = p.ident("the name of a view"); err != nil {
-		return err
-	}
+func (p *parser) view() {
+	v := &View{Name: p.ident("the name of a view")}
 	if p.views[v.Name] != nil {
-		return fmt.Errorf("found a second view %s; expected another name", v.Name)
+		p.fail(fmt.Errorf("found a second view %s; expected another name", v.Name))
 	}
-	if err := p.expect(":"); err != nil {
-		return err
-	}
+	p.expect(":")
 	if v.Buffer = p.buffers[p.peek()]; v.Buffer == nil {
-		return p.want("a buffer declared before")
+		p.want("a buffer declared before")
 	}
 	p.next()
 	if p.accept("+") {
-		n, err := p.int("the number of elements before the first")
-		if err != nil {
-			return err
-		}
-		v.Offset = int(n)
-	}
-	if err := p.expect("["); err != nil {
-		return err
+		v.Offset = int(p.int("the number of elements before the first"))
 	}
 	p.views[v.Name] = v
 	p.p.Views = append(p.p.Views, v)
-	if p.accept("]") {
-		return nil
+	p.brackets(func() { v.Axes = append(v.Axes, p.axis()) })
+}
+
+// brackets reads items in brackets, or none.
+func (p *parser) brackets(item func()) {
+	if p.expect("["); !p.accept("]") {
+		p.list(item)
+		p.expect("]")
 	}
-	if err := p.list(func() error {
-		a, err := p.axis()
-		v.Axes = append(v.Axes, a)
-		return err
-	}); err != nil {
-		return err
-	}
-	return p.expect("]")
 }
 
 // axis is name=size:stride, or name=size+padding:stride.
-func (p *parser) axis() (a op.StridedAxis, err error) {
-	if a.Name, err = p.ident("the name of an axis"); err != nil {
-		return a, err
-	}
-	if err := p.expect("="); err != nil {
-		return a, err
-	}
-	size, err := p.int("the axis' size")
-	if err != nil {
-		return a, err
-	}
+func (p *parser) axis() (a op.StridedAxis) {
+	a.Name = p.ident("the name of an axis")
+	p.expect("=")
+	a.Size = int(p.int("the axis' size"))
 	if p.accept("+") {
-		pad, err := p.int("the padding behind the axis")
-		if a.Pad = int(pad); err != nil {
-			return a, err
-		}
+		a.Pad = int(p.int("the padding behind the axis"))
 	}
-	if err := p.expect(":"); err != nil {
-		return a, err
-	}
-	stride, err := p.int("the axis' stride")
-	a.Size, a.Stride = int(size), int(stride)
-	return a, err
+	p.expect(":")
+	a.Stride = int(p.int("the axis' stride"))
+	return a
 }
 
-func (p *parser) phase() error {
+func (p *parser) phase() {
 	ph := &Phase{Body: &Block{}}
 	s := &scope{block: ph.Body, values: map[string]*Value{}}
 	p.p.Phases = append(p.p.Phases, ph)
 	p.scopes = []*scope{s}
 	p.state = inPhase
-	if len(p.words) == 0 {
-		return nil
+	if len(p.words) > 0 {
+		p.list(func() { ph.Grid = append(ph.Grid, p.newRange(s)) })
 	}
-	return p.list(func() error {
-		r, err := p.newRange()
-		if err != nil {
-			return err
-		}
-		ph.Grid = append(ph.Grid, r)
-		return s.introduce(r)
-	})
 }
 
-// newRange is name in axis=extent by size.
-func (p *parser) newRange() (*Range, error) {
-	r := &Range{}
-	var err error
-	if r.Name, err = p.ident("the name of a range"); err != nil {
-		return nil, err
-	}
-	if err := p.expect("in"); err != nil {
-		return nil, err
-	}
-	if r.Axis, err = p.ident("the name of an axis"); err != nil {
-		return nil, err
-	}
-	if err := p.expect("="); err != nil {
-		return nil, err
-	}
-	if r.Extent, err = p.int("the axis' extent"); err != nil {
-		return nil, err
-	}
-	if err := p.expect("by"); err != nil {
-		return nil, err
-	}
-	if r.Size, err = p.int("the size of a block"); err != nil {
-		return nil, err
-	}
+// newRange is name in axis=extent by size, which s has from now on.
+func (p *parser) newRange(s *scope) *Range {
+	r := &Range{Name: p.ident("the name of a range")}
+	p.expect("in")
+	r.Axis = p.ident("the name of an axis")
+	p.expect("=")
+	r.Extent = p.int("the axis' extent")
+	p.expect("by")
+	r.Size = p.int("the size of a block")
 	r.Reversed = p.accept("reversed")
-	return r, nil
-}
-
-func (s *scope) introduce(r *Range) error {
 	if slices.ContainsFunc(s.ranges, func(x *Range) bool { return x.Name == r.Name }) {
-		return fmt.Errorf("found a second range %s; expected a name that no range around it has", r.Name)
+		p.fail(fmt.Errorf("found a second range %s; expected a name that no range around it has", r.Name))
 	}
 	r.order = len(s.ranges)
 	s.ranges = append(slices.Clip(s.ranges), r)
-	return nil
+	return r
 }

@@ -2,6 +2,7 @@ package tile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,388 +10,266 @@ import (
 func (p *parser) top() *scope { return p.scopes[len(p.scopes)-1] }
 
 // statement is a line inside a phase.
-func (p *parser) statement() error {
+func (p *parser) statement() {
 	s := p.top()
 	switch w := p.peek(); {
 	case w == "end":
 		p.next()
-		return p.close()
+		p.close()
 	case w == "else" && s.op != nil && s.op.Kind == If && s.block == s.op.Then:
 		p.next()
 		s.block, s.values, s.yields = s.op.Else, map[string]*Value{}, false
-		return nil
 	case s.yields:
-		return p.want("end, or else, after yield")
+		p.want("end, or else, after yield")
 	case w == "yield":
 		p.next()
 		s.yields = true
-		vs, err := p.values()
-		s.block.Yield = vs
-		return err
+		s.block.Yield = p.values()
+	default:
+		p.operation()
 	}
-	return p.operation()
 }
 
 // close ends the innermost block, and with a phase's the phase.
-func (p *parser) close() error {
+func (p *parser) close() {
 	p.scopes = p.scopes[:len(p.scopes)-1]
 	if len(p.scopes) == 0 {
 		p.state = declaring
 	}
-	return nil
 }
 
 // operation is an operation with its results before it.
-func (p *parser) operation() error {
+func (p *parser) operation() {
 	o := &Op{}
 	var names []string
 	if strings.HasPrefix(p.peek(), "%") {
-		if err := p.list(func() error {
-			v := &Value{Def: o}
-			var err error
+		p.list(func() {
 			if !strings.HasPrefix(p.peek(), "%") {
-				return p.want("the name of a tile, as %1")
+				p.want("the name of a tile, as %1")
 			}
 			names = append(names, p.next())
-			if err = p.expect(":"); err == nil {
-				v.Type, err = p.typ()
-			}
-			o.Results = append(o.Results, v)
-			return err
-		}); err != nil {
-			return err
-		}
-		if err := p.expect("="); err != nil {
-			return err
-		}
+			p.expect(":")
+			o.Results = append(o.Results, &Value{Type: p.typ(), Def: o})
+		})
+		p.expect("=")
 	}
-	kind, err := p.ident("an operation")
-	if err != nil {
-		return err
-	}
-	o.Kind = Kind(kind)
-	if !o.Kind.known() {
-		return fmt.Errorf("found %q; expected an operation", kind)
+	kind := p.ident("an operation")
+	if o.Kind = Kind(kind); !o.Kind.known() {
+		p.fail(fmt.Errorf("found %q; expected an operation", kind))
 	}
 	outer := p.top()
 	outer.block.Ops = append(outer.block.Ops, o)
 	switch o.Kind {
 	case For:
-		err = p.loop(o)
+		p.loop(o)
 	case If:
-		err = p.branch(o)
+		p.branch(o)
 	default:
-		err = p.operands(o)
-	}
-	if err != nil {
-		return err
+		p.operands(o)
 	}
 	for i, n := range names {
 		if p.lookup(n) != nil || outer.values[n] != nil {
-			return fmt.Errorf("found a second %s; expected a name of its own", n)
+			p.fail(fmt.Errorf("found a second %s; expected a name of its own", n))
 		}
 		outer.values[n] = o.Results[i]
 	}
-	return nil
 }
 
 // lookup is the tile called name, or nil.
 func (p *parser) lookup(name string) *Value {
-	for i := len(p.scopes) - 1; i >= 0; i-- {
-		if v := p.scopes[i].values[name]; v != nil {
+	for _, s := range slices.Backward(p.scopes) {
+		if v := s.values[name]; v != nil {
 			return v
 		}
 	}
 	return nil
 }
 
-func (p *parser) value() (*Value, error) {
+func (p *parser) value() *Value {
 	v := p.lookup(p.peek())
 	if v == nil {
-		return nil, p.want("a tile defined before, in this block or around it")
+		p.want("a tile defined before, in this block or around it")
 	}
 	p.next()
-	return v, nil
+	return v
 }
 
-func (p *parser) values() (vs []*Value, err error) {
-	err = p.list(func() error {
-		v, err := p.value()
-		vs = append(vs, v)
-		return err
-	})
-	return vs, err
+func (p *parser) values() (vs []*Value) {
+	p.list(func() { vs = append(vs, p.value()) })
+	return vs
 }
 
-func (p *parser) rangeHere() (*Range, error) {
+func (p *parser) rangeHere() *Range {
 	for _, r := range p.top().ranges {
 		if r.Name == p.peek() {
 			p.next()
-			return r, nil
+			return r
 		}
 	}
-	return nil, p.want("a range of the phase or of a loop around it")
+	p.want("a range of the phase or of a loop around it")
+	return nil
 }
 
 // typ is a tile's type: shared f32[i, d] panels(i by 6).
-func (p *parser) typ() (t Type, err error) {
+func (p *parser) typ() (t Type) {
 	if p.accept("shared") {
 		t.Space = Shared
 	}
-	if t.DType, err = p.dtype(); err != nil {
-		return t, err
-	}
-	if err := p.expect("["); err != nil {
-		return t, err
-	}
-	if !p.accept("]") {
-		if err := p.list(func() error {
-			r, err := p.rangeHere()
-			t.Dims = append(t.Dims, r)
-			return err
-		}); err != nil {
-			return t, err
-		}
-		if err := p.expect("]"); err != nil {
-			return t, err
-		}
-	}
+	t.DType = p.dtype()
+	p.brackets(func() { t.Dims = append(t.Dims, p.rangeHere()) })
 	for k, name := range layoutNames {
 		if !p.accept(name) {
 			continue
 		}
 		t.Layout.Kind = LayoutKind(k)
-		if err := p.expect("("); err != nil {
-			return t, err
-		}
-		if t.Layout.Along, err = p.rangeHere(); err != nil {
-			return t, err
-		}
-		if err := p.expect("by"); err != nil {
-			return t, err
-		}
-		if t.Layout.N, err = p.int("the size of the layout"); err != nil {
-			return t, err
-		}
-		return t, p.expect(")")
+		p.expect("(")
+		t.Layout.Along = p.rangeHere()
+		p.expect("by")
+		t.Layout.N = p.int("the size of the layout")
+		p.expect(")")
+		break
 	}
-	return t, nil
+	return t
 }
 
 // operands is what follows the name of an operation without blocks.
-func (p *parser) operands(o *Op) (err error) {
+func (p *parser) operands(o *Op) {
 	switch o.Kind {
 	case Load, Copy:
-		return p.place(o)
+		p.place(o)
+		return
 	case Store, Scatter:
-		if err := p.place(o); err != nil {
-			return err
-		}
-		if err := p.expect(","); err != nil {
-			return err
-		}
+		p.place(o)
+		p.expect(",")
 	case Const:
-		o.Const, err = p.number()
-		return err
+		o.Const = p.number()
+		return
 	case Index, First, Last:
-		o.Range, err = p.rangeHere()
-		return err
+		o.Range = p.rangeHere()
+		return
 	}
-	if o.Args, err = p.values(); err != nil {
-		return err
-	}
+	o.Args = p.values()
 	switch {
 	case o.Kind == Random:
-		return p.random(o)
+		p.random(o)
 	case o.Kind == Repeat:
-		if err := p.expect("over"); err != nil {
-			return err
+		p.expect("over")
+		o.Range = p.rangeHere()
+	case o.Kind == Dot || o.Kind.reduces():
+		if p.accept("over") {
+			p.list(func() { o.Over = append(o.Over, p.rangeHere()) })
 		}
-		o.Range, err = p.rangeHere()
-		return err
-	case o.Kind != Dot && !o.Kind.reduces():
-		return nil
-	}
-	if p.accept("over") {
-		if err := p.list(func() error {
-			r, err := p.rangeHere()
-			o.Over = append(o.Over, r)
-			return err
-		}); err != nil {
-			return err
+		if o.Kind == Dot && p.accept("init") {
+			o.Args = append(o.Args, p.value())
 		}
 	}
-	if o.Kind == Dot && p.accept("init") {
-		v, err := p.value()
-		o.Args = append(o.Args, v)
-		return err
-	}
-	return nil
 }
 
-func (p *parser) random(o *Op) error {
-	switch {
-	case p.accept("normal"):
-		o.Normal = true
-	case !p.accept("uniform"):
-		return p.want("uniform or normal")
+func (p *parser) random(o *Op) {
+	o.Normal = p.accept("normal")
+	if !o.Normal && !p.accept("uniform") {
+		p.want("uniform or normal")
 	}
-	if err := p.expect("at"); err != nil {
-		return err
-	}
-	at, err := p.affine()
-	o.At = []Affine{at}
-	return err
+	p.expect("at")
+	o.At = []Affine{p.affine()}
 }
 
 // place is a view with an index for each axis.
-func (p *parser) place(o *Op) error {
+func (p *parser) place(o *Op) {
 	if o.View = p.views[p.peek()]; o.View == nil {
-		return p.want("a view")
+		p.want("a view")
 	}
 	p.next()
-	if err := p.expect("["); err != nil {
-		return err
-	}
-	if p.accept("]") {
-		return nil
-	}
-	if err := p.list(func() error {
-		x, err := p.affine()
-		o.At = append(o.At, x)
-		return err
-	}); err != nil {
-		return err
-	}
-	return p.expect("]")
+	p.brackets(func() { o.At = append(o.At, p.affine()) })
 }
 
 // affine is a sum of constants, ranges and tiles, each with a factor or none.
-func (p *parser) affine() (x Affine, err error) {
+func (p *parser) affine() (x Affine) {
 	for first := true; ; first = false {
 		sign := int64(1)
 		switch {
 		case p.accept("-"):
 			sign = -1
 		case !first && !p.accept("+"):
-			return x, nil
+			return x
 		}
-		if err := p.term(&x, sign); err != nil {
-			return x, err
-		}
+		p.term(&x, sign)
 	}
 }
 
-func (p *parser) term(x *Affine, sign int64) error {
+func (p *parser) term(x *Affine, sign int64) {
 	t := Term{Coef: sign}
 	if n, err := strconv.ParseInt(p.peek(), 10, 64); err == nil {
 		p.next()
 		if !p.accept("*") {
 			x.Const += sign * n
-			return nil
+			return
 		}
 		t.Coef = sign * n
 	}
-	var err error
 	if strings.HasPrefix(p.peek(), "%") {
-		t.Value, err = p.value()
+		t.Value = p.value()
 	} else {
-		t.Range, err = p.rangeHere()
+		t.Range = p.rangeHere()
 	}
 	x.Terms = append(x.Terms, t)
-	return err
 }
 
 // number is a floating-point number, with a sign or without.
-func (p *parser) number() (float64, error) {
+func (p *parser) number() float64 {
 	sign := ""
 	if p.accept("-") {
 		sign = "-"
 	}
 	x, err := strconv.ParseFloat(sign+p.peek(), 64)
 	if err != nil {
-		return 0, p.want("a number")
+		p.want("a number")
 	}
 	p.next()
-	return x, nil
+	return x
 }
 
-func (p *parser) loop(o *Op) (err error) {
-	outer := p.top()
-	if o.Range, err = p.newRange(); err != nil {
-		return err
-	}
+func (p *parser) loop(o *Op) {
 	l := &Loop{Stages: 1, Body: &Block{}}
-	o.Loop = l
+	s := &scope{op: o, block: l.Body, ranges: p.top().ranges, values: map[string]*Value{}}
+	o.Range, o.Loop = p.newRange(s), l
 	if p.accept("from") {
-		if l.From, err = p.value(); err != nil {
-			return err
-		}
+		l.From = p.value()
 	}
 	if p.accept("to") {
-		if l.To, err = p.value(); err != nil {
-			return err
-		}
+		l.To = p.value()
 	}
 	if p.accept("stages") {
-		n, err := p.int("the number of stages")
-		if err != nil {
-			return err
-		}
-		l.Stages = int(n)
-	}
-	s := &scope{op: o, block: l.Body, ranges: outer.ranges, values: map[string]*Value{}}
-	if err := s.introduce(o.Range); err != nil {
-		return err
+		l.Stages = int(p.int("the number of stages"))
 	}
 	if p.accept("carry") {
-		if err := p.list(func() error { return p.carried(o, s) }); err != nil {
-			return err
-		}
+		p.list(func() { p.carried(o, s) })
 	}
-	return p.push(s)
+	p.push(s)
 }
 
 // carried is %inside : type = %first.
-func (p *parser) carried(o *Op, s *scope) error {
+func (p *parser) carried(o *Op, s *scope) {
 	name := p.next()
 	if !strings.HasPrefix(name, "%") || p.lookup(name) != nil || s.values[name] != nil {
-		return fmt.Errorf("found %q; expected a name of its own for what is carried, as %%1", name)
+		p.fail(fmt.Errorf("found %q; expected a name of its own for what is carried, as %%1", name))
 	}
-	if err := p.expect(":"); err != nil {
-		return err
-	}
-	t, err := p.typ()
-	if err != nil {
-		return err
-	}
-	if err := p.expect("="); err != nil {
-		return err
-	}
-	first, err := p.value()
-	if err != nil {
-		return err
-	}
-	v := &Value{Type: t, Def: o}
-	o.Args = append(o.Args, first)
+	p.expect(":")
+	v := &Value{Type: p.typ(), Def: o}
+	p.expect("=")
+	o.Args = append(o.Args, p.value())
 	o.Loop.Carry = append(o.Loop.Carry, v)
 	s.values[name] = v
-	return nil
 }
 
-func (p *parser) branch(o *Op) error {
-	cond, err := p.value()
-	if err != nil {
-		return err
-	}
-	o.Args, o.Then, o.Else = []*Value{cond}, &Block{}, &Block{}
-	return p.push(&scope{op: o, block: o.Then, ranges: p.top().ranges, values: map[string]*Value{}})
+func (p *parser) branch(o *Op) {
+	o.Args, o.Then, o.Else = []*Value{p.value()}, &Block{}, &Block{}
+	p.push(&scope{op: o, block: o.Then, ranges: p.top().ranges, values: map[string]*Value{}})
 }
 
-func (p *parser) push(s *scope) error {
+func (p *parser) push(s *scope) {
 	if len(p.scopes) >= maxDepth {
-		return fmt.Errorf("found blocks nested deeper than %d; expected fewer", maxDepth)
+		p.fail(fmt.Errorf("found blocks nested deeper than %d; expected fewer", maxDepth))
 	}
 	p.scopes = append(p.scopes, s)
-	return nil
 }
