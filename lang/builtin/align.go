@@ -12,7 +12,7 @@ func init() {
 		"`x` repeated to the axes of `as`, in their order: `broadcast(x, as = y)` of `f32[ffn]` and `f32[batch, "+
 			"ffn]` is `f32[batch, ffn]`. `as` is a tensor, a type such as `f32[batch, kseq]`, whose dtype does not "+
 			"matter, or several of these in brackets, which together have the axes.",
-		broadcast)
+		ofTensor(broadcast))
 	eval.Define("outer", "a, b",
 		"The product over the axes of both: of `f32[seq]` and `f32[head]` it is `f32[seq, head]`.",
 		outer)
@@ -29,11 +29,7 @@ func outer(f *eval.Frame, c *eval.Call) value.Value {
 
 // broadcast is broadcast(x, as = y): x repeated to the axes of y, in their
 // order. y is a tensor or a type, or several, which together have the axes.
-func broadcast(f *eval.Frame, c *eval.Call) value.Value {
-	x, ok := f.TensorArg(c, 0)
-	if !ok {
-		return value.Unknown{}
-	}
+func broadcast(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value {
 	like, ok := c.Vals[1].(value.Tuple)
 	if !ok {
 		like = value.Tuple{c.Vals[1]}

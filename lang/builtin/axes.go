@@ -35,24 +35,20 @@ func init() {
 		})
 	eval.Define("rename", "x, **",
 		"`x` with other names for axes, all at once: `x.rename(seq = kseq)` of `f32[batch, seq]` is `f32[batch, kseq]`.",
-		rename)
+		ofTensor(rename))
 	eval.Define("split", "x, **",
 		"One axis as several, the first one major: `x.split(embed = (heads, head))` of `f32[seq, embed]` is "+
 			"`f32[seq, heads, head]`. One of them may be without a size.",
-		split)
+		ofTensor(split))
 	eval.Define("merge", "x, **",
 		"Several axes as one, the first one major: `x.merge(embed = (heads, head))` of `f32[seq, heads, head]` is"+
 			" `f32[seq, embed]`.",
-		merge)
+		ofTensor(merge))
 	eval.Define("transpose", "x, order: axis",
 		"`x` with its axes in another order in memory. Names say which is which, so no result depends on it.",
-		func(f *eval.Frame, c *eval.Call) value.Value {
-			x, ok := f.TensorArg(c, 0)
-			if !ok {
-				return value.Unknown{}
-			}
+		ofTensor(func(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value {
 			return f.Emit(c.Site, "transpose", ir.A("order", ir.Names(c.Axes[1])), x)
-		})
+		}))
 	eval.Define("concat", "a, *, over: axis",
 		"Tensors one after the other along an axis that all have: of `f32[seq=4]` and `f32[seq=2]` over `seq` it "+
 			"is `f32[seq=6]`. Their other axes are the same.",
@@ -65,7 +61,18 @@ func init() {
 			"depend on what those of `random_uniform` do."},
 	} {
 		dist := r[0]
-		eval.Define("random_"+dist, "x", r[1], func(f *eval.Frame, c *eval.Call) value.Value { return random(f, c, dist) })
+		eval.Define("random_"+dist, "x", r[1], ofTensor(func(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value { return random(f, c, x, dist) }))
+	}
+}
+
+// ofTensor is a function whose first argument, x, is a tensor.
+func ofTensor(do func(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value) func(*eval.Frame, *eval.Call) value.Value {
+	return func(f *eval.Frame, c *eval.Call) value.Value {
+		x, ok := f.TensorArg(c, 0)
+		if !ok {
+			return value.Unknown{}
+		}
+		return do(f, c, x)
 	}
 }
 
@@ -138,11 +145,7 @@ func sizeOf(f *eval.Frame, c *eval.Call) value.Value {
 }
 
 // rename is x.rename(from = to, …), all at once.
-func rename(f *eval.Frame, c *eval.Call) value.Value {
-	x, ok := f.TensorArg(c, 0)
-	if !ok {
-		return value.Unknown{}
-	}
+func rename(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value {
 	var pairs ir.Pairs
 	for _, a := range c.Extra {
 		to, ok := f.OneAxis(a.Value)
@@ -163,11 +166,7 @@ func rename(f *eval.Frame, c *eval.Call) value.Value {
 
 // split is x.split(axis = (major, …, minor)). Sizes are those that the names
 // have; one that has none gets what is left.
-func split(f *eval.Frame, c *eval.Call) value.Value {
-	x, ok := f.TensorArg(c, 0)
-	if !ok {
-		return value.Unknown{}
-	}
+func split(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value {
 	if len(c.Extra) == 0 {
 		return f.Wants("E0206", c.Site, "`x.split(axis = (major, minor))`", "", "`split` without names")
 	}
@@ -238,11 +237,7 @@ func knownSize(f *eval.Frame, n syntax.Node, name string) int {
 
 // merge is x.merge(axis = (major, …, minor)). Parts that are not neighbours in
 // memory are brought together first.
-func merge(f *eval.Frame, c *eval.Call) value.Value {
-	x, ok := f.TensorArg(c, 0)
-	if !ok {
-		return value.Unknown{}
-	}
+func merge(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value {
 	if len(c.Extra) == 0 {
 		return f.Wants("E0206", c.Site, "`x.merge(axis = (major, minor))`", "", "`merge` without names")
 	}
@@ -317,11 +312,7 @@ func concat(f *eval.Frame, c *eval.Call) value.Value {
 
 // random has the axes of x, in f32. Its site, a number in the order of the
 // program, keeps its numbers apart from those of others.
-func random(f *eval.Frame, c *eval.Call, dist string) value.Value {
-	x, ok := f.TensorArg(c, 0)
-	if !ok {
-		return value.Unknown{}
-	}
+func random(f *eval.Frame, c *eval.Call, x value.Tensor, dist string) value.Value {
 	fb := f.Interp.Builder
 	if fb.Seed == nil {
 		return f.Wants("E0219", c.Site, "", "choose with `if training { … }`", "there are no random numbers outside of training")

@@ -69,7 +69,7 @@ func init() {
 	eval.Define("mean", "x, over?: axis",
 		"The mean along axes, which are gone: `mean(x, over = ffn)` of `f32[batch, ffn]` is `f32[batch]`; without"+
 			" `over`, of all elements.",
-		mean)
+		ofTensor(mean))
 	eval.DefineTraced("cast", "x, to",
 		"`x` as another dtype, with the same axes: `cast(x, f32)`, or `cast(x, y)` to the dtype of the tensor "+
 			"`y`. Float to i32 truncates.",
@@ -139,11 +139,7 @@ func reduce(f *eval.Frame, c *eval.Call, name string, i int) value.Value {
 }
 
 // mean is the sum over the number of elements in it.
-func mean(f *eval.Frame, c *eval.Call) value.Value {
-	x, ok := f.TensorArg(c, 0)
-	if !ok {
-		return value.Unknown{}
-	}
+func mean(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value {
 	s, ok := reduce(f, c, "reduce_sum", 1).(value.Tensor)
 	if !ok {
 		return value.Unknown{}
