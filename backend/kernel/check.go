@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,25 +70,14 @@ func exactly(want Type) func(*Stmt, Type) error {
 
 func same(allowed []Elem) func(*Stmt, Type) error {
 	return func(s *Stmt, t Type) error {
-		for _, a := range s.Args {
-			if err := mustBe(a.Type, t); err != nil {
-				return err
-			}
-		}
-		return elemIn(t, allowed)
+		return cmp.Or(allBe(s.Args, t), elemIn(t, allowed))
 	}
 }
 
 func compare(allowed []Elem) func(*Stmt, Type) error {
 	return func(s *Stmt, t Type) error {
 		x := s.Args[0].Type
-		if err := mustBe(s.Args[1].Type, x); err != nil {
-			return err
-		}
-		if err := mustBe(t, x.With(I1)); err != nil {
-			return err
-		}
-		return elemIn(x, allowed)
+		return cmp.Or(mustBe(s.Args[1].Type, x), mustBe(t, x.With(I1)), elemIn(x, allowed))
 	}
 }
 
@@ -97,10 +87,7 @@ func reduces(allowed []Elem) func(*Stmt) error {
 		if x.Lanes&(x.Lanes-1) != 0 {
 			return fmt.Errorf("%d lanes, must be a power of two", x.Lanes)
 		}
-		if err := mustBe(t, Scalar(x.Elem)); err != nil {
-			return err
-		}
-		return elemIn(x, allowed)
+		return cmp.Or(mustBe(t, Scalar(x.Elem)), elemIn(x, allowed))
 	})
 }
 
@@ -114,6 +101,15 @@ func elemIn(t Type, allowed []Elem) error {
 func mustBe(t, want Type) error {
 	if t != want {
 		return fmt.Errorf("%s found, %s wanted", t, want)
+	}
+	return nil
+}
+
+func allBe(vs []*Value, want Type) error {
+	for _, v := range vs {
+		if err := mustBe(v.Type, want); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -148,10 +144,7 @@ var checkSelect = typed(func(s *Stmt, t Type) error {
 	if m != Scalar(I1) && m != t.With(I1) {
 		return fmt.Errorf("a mask %s selects from %s", m, t)
 	}
-	if err := mustBe(s.Args[1].Type, t); err != nil {
-		return err
-	}
-	return mustBe(s.Args[2].Type, t)
+	return allBe(s.Args[1:], t)
 })
 
 var checkConvert = typed(func(s *Stmt, t Type) error {
@@ -181,18 +174,7 @@ var checkRound = typed(func(s *Stmt, t Type) error {
 })
 
 var checkDot = typed(func(s *Stmt, t Type) error {
-	if err := elemIn(t, []Elem{F32}); err != nil {
-		return err
-	}
-	if err := mustBe(s.Args[0].Type, t); err != nil {
-		return err
-	}
-	for _, pairs := range s.Args[1:] {
-		if err := mustBe(pairs.Type, t.With(I32)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(elemIn(t, []Elem{F32}), mustBe(s.Args[0].Type, t), allBe(s.Args[1:], t.With(I32)))
 })
 
 var checkMat = typed(func(s *Stmt, t Type) error {
@@ -273,10 +255,7 @@ func checkFor(s *Stmt) error {
 		return fmt.Errorf("%d initial values and %d results for %d registers", len(s.Args), len(s.Results), len(l.Carry))
 	}
 	for i, c := range l.Carry {
-		if err := mustBe(s.Args[i].Type, c.Type); err != nil {
-			return err
-		}
-		if err := mustBe(s.Results[i].Type, c.Type); err != nil {
+		if err := cmp.Or(mustBe(s.Args[i].Type, c.Type), mustBe(s.Results[i].Type, c.Type)); err != nil {
 			return err
 		}
 	}
