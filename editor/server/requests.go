@@ -15,7 +15,7 @@ type request func(ctx context.Context, s *server, params json.RawMessage) (any, 
 
 // requests has one row for each that is answered.
 var requests = map[string]request{
-	"initialize": initialize,
+	"initialize": decoded(initialize),
 	"shutdown":   shutdown,
 	"textDocument/hover": place(true, func(v *query.View, p protocol.Position) any {
 		return v.Hover(p)
@@ -39,8 +39,8 @@ var requests = map[string]request{
 	"textDocument/codeLens": with(false, func(_ context.Context, v *query.View, p protocol.DocumentParams) (any, error) {
 		return v.Lenses(p.TextDocument.URI), nil
 	}),
-	"codeLens/resolve":        resolve,
-	"textDocument/codeAction": actions,
+	"codeLens/resolve":        decoded(resolve),
+	"textDocument/codeAction": decoded(actions),
 	"textDocument/semanticTokens/full": with(false, func(_ context.Context, v *query.View, _ protocol.DocumentParams) (any, error) {
 		return v.SemanticTokens(), nil
 	}),
@@ -53,7 +53,18 @@ var requests = map[string]request{
 		}
 		return edits, nil
 	}),
-	"workspace/executeCommand": execute,
+	"workspace/executeCommand": decoded(execute),
+}
+
+// decoded answers by its parameters.
+func decoded[P any](answer func(context.Context, *server, P) (any, error)) request {
+	return func(ctx context.Context, s *server, params json.RawMessage) (any, error) {
+		var p P
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+		return answer(ctx, s, p)
+	}
 }
 
 // with answers by a view of the document that the parameters name.
@@ -81,11 +92,7 @@ func place(compiled bool, answer func(*query.View, protocol.Position) any) reque
 
 // ofText answers about the text of a document alone.
 func ofText(answer func(*document) (any, error)) request {
-	return func(_ context.Context, s *server, params json.RawMessage) (any, error) {
-		var p protocol.DocumentParams
-		if err := json.Unmarshal(params, &p); err != nil {
-			return nil, err
-		}
+	return decoded(func(_ context.Context, s *server, p protocol.DocumentParams) (any, error) {
 		s.mu.Lock()
 		d := s.docs[p.TextDocument.URI]
 		s.mu.Unlock()
@@ -93,15 +100,11 @@ func ofText(answer func(*document) (any, error)) request {
 			return nil, errors.New(p.TextDocument.URI + " is not open")
 		}
 		return answer(d)
-	}
+	})
 }
 
 // actions are corrections of the mistakes at a range, and the layouts to show there.
-func actions(ctx context.Context, s *server, params json.RawMessage) (any, error) {
-	var p protocol.CodeActionParams
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, err
-	}
+func actions(ctx context.Context, s *server, p protocol.CodeActionParams) (any, error) {
 	uri := p.TextDocument.URI
 	out := []protocol.CodeAction{}
 	if p.Wants(query.KindFix) {
@@ -121,11 +124,7 @@ func actions(ctx context.Context, s *server, params json.RawMessage) (any, error
 	return out, nil
 }
 
-func initialize(_ context.Context, s *server, params json.RawMessage) (any, error) {
-	var p protocol.InitializeParams
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, err
-	}
+func initialize(_ context.Context, s *server, p protocol.InitializeParams) (any, error) {
 	var settings protocol.Settings
 	if len(p.Options) > 0 {
 		if err := json.Unmarshal(p.Options, &settings); err != nil {
@@ -177,11 +176,7 @@ func shutdown(_ context.Context, s *server, _ json.RawMessage) (any, error) {
 }
 
 // resolve says what a lens says, once the program is compiled.
-func resolve(ctx context.Context, s *server, params json.RawMessage) (any, error) {
-	var l protocol.CodeLens
-	if err := json.Unmarshal(params, &l); err != nil {
-		return nil, err
-	}
+func resolve(ctx context.Context, s *server, l protocol.CodeLens) (any, error) {
 	if l.Data == nil {
 		return nil, errors.New("a lens of somebody else")
 	}
@@ -203,11 +198,7 @@ func resolve(ctx context.Context, s *server, params json.RawMessage) (any, error
 }
 
 // execute does a command: it chooses the layout that is shown of a document.
-func execute(_ context.Context, s *server, params json.RawMessage) (any, error) {
-	var p protocol.CommandParams
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, err
-	}
+func execute(_ context.Context, s *server, p protocol.CommandParams) (any, error) {
 	var uri, layout string
 	if p.Command != query.CommandLayout || len(p.Arguments) != 2 {
 		return nil, errors.New("there is no command " + p.Command + " of so many arguments")
@@ -225,63 +216,49 @@ func execute(_ context.Context, s *server, params json.RawMessage) (any, error) 
 // notifications has one row for each that is taken.
 var notifications = map[string]func(*server, json.RawMessage) error{
 	"$/cancelRequest": (*server).cancel,
-	"textDocument/didOpen": func(s *server, params json.RawMessage) error {
-		var p protocol.DidOpenParams
-		if err := json.Unmarshal(params, &p); err != nil {
-			return err
-		}
+	"textDocument/didOpen": edited(func(s *server, p protocol.DidOpenParams) bool {
 		t := p.TextDocument
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.docs[t.URI] = &document{t.URI, pathOf(t.URI), t.Version, text.New(t.Text)}
-		s.update()
-		return nil
-	},
-	"textDocument/didChange": func(s *server, params json.RawMessage) error {
-		var p protocol.DidChangeParams
-		if err := json.Unmarshal(params, &p); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		return true
+	}),
+	"textDocument/didChange": edited(func(s *server, p protocol.DidChangeParams) bool {
 		d := s.docs[p.TextDocument.URI]
-		if d == nil {
-			return nil
+		if d != nil {
+			s.docs[d.uri] = &document{d.uri, d.path, p.TextDocument.Version, text.Apply(d.text, p.Changes)}
 		}
-		s.docs[d.uri] = &document{d.uri, d.path, p.TextDocument.Version, text.Apply(d.text, p.Changes)}
-		s.update()
-		return nil
-	},
+		return d != nil
+	}),
 	"textDocument/didSave": func(s *server, _ json.RawMessage) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.update() // a file that is imported may have changed
 		return nil
 	},
-	"textDocument/didClose": func(s *server, params json.RawMessage) error {
-		var p protocol.DocumentParams
-		if err := json.Unmarshal(params, &p); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	"textDocument/didClose": edited(func(s *server, p protocol.DocumentParams) bool {
 		delete(s.docs, p.TextDocument.URI)
-		s.update()
-		return nil
-	},
-	"workspace/didChangeConfiguration": func(s *server, params json.RawMessage) error {
-		var p protocol.ConfigurationParams
+		return true
+	}),
+	"workspace/didChangeConfiguration": edited(func(s *server, p protocol.ConfigurationParams) bool {
+		c := p.Settings.PTC
+		if c != nil {
+			s.layout, s.target, s.layouts = c.Layout, c.Target, map[string]string{}
+		}
+		return c != nil
+	}),
+}
+
+// edited makes the programs anew if take reports a change of the documents or of how they are compiled.
+func edited[P any](take func(*server, P) bool) func(*server, json.RawMessage) error {
+	return func(s *server, params json.RawMessage) error {
+		var p P
 		if err := json.Unmarshal(params, &p); err != nil {
 			return err
 		}
-		if p.Settings.PTC == nil {
-			return nil
-		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.layout, s.target = p.Settings.PTC.Layout, p.Settings.PTC.Target
-		s.layouts = map[string]string{}
-		s.update()
+		if take(s, p) {
+			s.update()
+		}
 		return nil
-	},
+	}
 }
