@@ -100,9 +100,9 @@ var probes = []struct {
 	{"llvm", "native code, with ptc compile --target cpu", "apt-get install libllvm19", lookLLVM},
 	{"corpus", "the text that the examples are trained on", "install Go (https://go.dev/doc/install), or name other text with --set corpus=GLOB", lookCorpus},
 	{"mpi", "a plan over several processes: mpirun -n N ptc run", mpi.Install, lookMPI},
-	{"nccl", "GPUs of several processes that exchange by themselves", nccl.Install, lookNCCL},
+	{"nccl", "GPUs of several processes that exchange by themselves", nccl.Install, func() (string, bool) { return found(nccl.Available()) }},
 	{"cuda", "plans for NVIDIA GPUs, with ptc compile --target cuda", "install the driver of NVIDIA's for this GPU, of CUDA 12 or later", lookCUDA},
-	{"cublas", "products by cuBLASLt on NVIDIA GPUs, with ptc run --blas lt", "install cuBLAS of CUDA 12 or 13, and name its folder in LD_LIBRARY_PATH", lookBlas},
+	{"cublas", "products by cuBLASLt on NVIDIA GPUs, with ptc run --blas lt", "install cuBLAS of CUDA 12 or 13, and name its folder in LD_LIBRARY_PATH", func() (string, bool) { return found(cuda.FindBlas()) }},
 }
 
 func findingNames() []string {
@@ -171,24 +171,15 @@ func lookMPI() (string, bool) {
 	return library + ", started by " + launcher, true
 }
 
-// lookNCCL looks for the library.
-func lookNCCL() (string, bool) {
-	library, err := nccl.Available()
+// found is what was found, or why not.
+func found(what string, err error) (string, bool) {
 	if err != nil {
 		return err.Error(), false
 	}
-	return library, true
+	return what, true
 }
 
 // lookCUDA asks the driver, and names alike GPUs once.
-func lookBlas() (string, bool) {
-	text, err := cuda.FindBlas()
-	if err != nil {
-		return err.Error(), false
-	}
-	return text, true
-}
-
 func lookCUDA() (string, bool) {
 	m, err := cuda.Find()
 	if err != nil {
