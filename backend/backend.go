@@ -2,8 +2,8 @@ package backend
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/backend/tile/schedule"
@@ -79,12 +79,7 @@ func Register(b *Backend) {
 
 // All lists the backends in order of preference.
 func All() []*Backend {
-	out := make([]*Backend, 0, len(backends))
-	for _, b := range backends {
-		out = append(out, b)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Rank < out[j].Rank })
-	return out
+	return slices.SortedFunc(maps.Values(backends), func(a, b *Backend) int { return a.Rank - b.Rank })
 }
 
 // Names lists every target name, backends' short names included.

@@ -46,10 +46,7 @@ func (k *Kernel) UsesTiles() bool {
 }
 
 func (b *Block) usesTiles() bool {
-	if b == nil {
-		return false
-	}
-	return slices.ContainsFunc(b.Stmts, func(s *Stmt) bool {
+	return b != nil && slices.ContainsFunc(b.Stmts, func(s *Stmt) bool {
 		return s.Op.OfTiles() || s.Then.usesTiles() || s.Else.usesTiles() || s.Loop != nil && s.Loop.Body.usesTiles()
 	})
 }

@@ -20,10 +20,7 @@ type launched struct {
 
 // now says whether a copy or product that can be done now is.
 func (l *launched) now() bool {
-	if l.d.Late {
-		return false
-	}
-	return l.random == nil || l.random.IntN(4) == 0
+	return !l.d.Late && (l.random == nil || l.random.IntN(4) == 0)
 }
 
 // blockRun is a block while it runs; its memory serves one block after the other.

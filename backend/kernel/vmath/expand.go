@@ -63,10 +63,7 @@ func Expand(k *kernel.Kernel) (*kernel.Kernel, error) {
 }
 
 func calls(b *kernel.Block) bool {
-	if b == nil {
-		return false
-	}
-	return slices.ContainsFunc(b.Stmts, func(s *kernel.Stmt) bool {
+	return b != nil && slices.ContainsFunc(b.Stmts, func(s *kernel.Stmt) bool {
 		return s.Math != nil || calls(s.Then) || calls(s.Else) || s.Loop != nil && calls(s.Loop.Body)
 	})
 }

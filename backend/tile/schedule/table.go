@@ -2,7 +2,8 @@ package schedule
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -53,12 +54,7 @@ func (t *Table) Keys() []string {
 	if t == nil {
 		return nil
 	}
-	out := make([]string, 0, len(t.of))
-	for key := range t.of {
-		out = append(out, key)
-	}
-	sort.Strings(out)
-	return out
+	return slices.Sorted(maps.Keys(t.of))
 }
 
 // String is the text that [ParseTable] reads.
