@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,12 +50,7 @@ func compare(dir, templates string) (bad int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var names []string
-	for n := range file.Templates {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(file.Templates)) {
 		page, err := chat.Open(filepath.Join(dir, "tok"), tok, chat.Options{Now: time.Now(), File: filepath.Join(templates, name+".jinja")})
 		if err != nil {
 			fmt.Printf("%-40s %v\n", name, err)
