@@ -38,10 +38,7 @@ func (c *completion) leaveOut() {
 
 // whole is whether an entry of the config may be the size of an axis.
 func (c *completion) whole(s *names.Symbol) bool {
-	if s.At == nil {
-		return false
-	}
-	return slices.ContainsFunc(c.Seen[s.At], func(seen eval.Seen) bool {
+	return s.At != nil && slices.ContainsFunc(c.Seen[s.At], func(seen eval.Seen) bool {
 		n, ok := seen.Value.(value.Number)
 		return ok && n.Whole
 	})

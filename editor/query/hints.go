@@ -1,7 +1,8 @@
 package query
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,12 +12,7 @@ import (
 )
 
 func sortedInts(set map[int]bool) (out []string) {
-	var ns []int
-	for n := range set {
-		ns = append(ns, n)
-	}
-	sort.Ints(ns)
-	for _, n := range ns {
+	for _, n := range slices.Sorted(maps.Keys(set)) {
 		out = append(out, strconv.Itoa(n))
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -72,10 +73,7 @@ func uriOf(path string) string {
 func (s *server) update() {
 	old := s.programs
 	s.programs = map[string]*state{}
-	docs := make([]*document, 0, len(s.docs))
-	for _, d := range s.docs {
-		docs = append(docs, d)
-	}
+	docs := slices.Collect(maps.Values(s.docs))
 	for uri, d := range s.docs {
 		ctx, cancel := context.WithCancel(context.Background())
 		n := &state{main: d, cancel: cancel, done: make(chan struct{}), compiled: make(chan struct{})}

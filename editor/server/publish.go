@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"maps"
+	"slices"
 	"sort"
 	"time"
 
@@ -25,11 +26,7 @@ func (s *server) schedule() {
 // publish tells the mistakes of programs, first as the language has them, and again when
 // they were compiled. It ends where an edit made others of them.
 func (s *server) publish(programs map[string]*state) {
-	uris := make([]string, 0, len(programs))
-	for u := range programs {
-		uris = append(uris, u)
-	}
-	sort.Strings(uris)
+	uris := slices.Sorted(maps.Keys(programs))
 	for _, u := range uris {
 		if programs[u].wait(context.Background()) != nil {
 			return
