@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"maps"
 	"slices"
 
 	"ptc/ir"
@@ -142,10 +143,7 @@ func (g *growing) core(exp, less *ir.Op) *Core {
 		}
 	}
 	g.base(c, less.Args[1], first, map[*ir.Value]bool{})
-	for o := range c.in {
-		c.Ops = append(c.Ops, o)
-	}
-	slices.SortFunc(c.Ops, func(a, b *ir.Op) int { return g.index[a] - g.index[b] })
+	c.Ops = slices.SortedFunc(maps.Keys(c.in), func(a, b *ir.Op) int { return g.index[a] - g.index[b] })
 	return c
 }
 

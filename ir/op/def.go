@@ -2,8 +2,10 @@ package op
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
-	"sort"
+	"slices"
+	"strings"
 
 	"ptc/ir"
 	"ptc/ir/tensor"
@@ -270,10 +272,5 @@ func Of(o *ir.Op) *Def {
 
 // All lists the rows sorted by name.
 func All() []*Def {
-	out := make([]*Def, 0, len(rows))
-	for _, d := range rows {
-		out = append(out, d)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out
+	return slices.SortedFunc(maps.Values(rows), func(a, b *Def) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -47,11 +47,11 @@ type matrices struct {
 // or with rows and cols exchanged, else copied.
 func asMatrices(x *tensor.Tensor, batch, rows, cols []string) matrices {
 	nr, nc := elems(x.Type, rows), elems(x.Type, cols)
-	order := join(batch, rows, cols)
+	order := slices.Concat(batch, rows, cols)
 	switch {
 	case sameNames(x.Type, order):
 		return matrices{x.Data, blas.NoTrans, nc}
-	case sameNames(x.Type, join(batch, cols, rows)):
+	case sameNames(x.Type, slices.Concat(batch, cols, rows)):
 		return matrices{x.Data, blas.Trans, nr}
 	}
 	t := ir.Type{DType: x.Type.DType}
@@ -85,14 +85,6 @@ func elems(t ir.Type, names []string) int {
 	return n
 }
 
-func join(parts ...[]string) []string {
-	var out []string
-	for _, p := range parts {
-		out = append(out, p...)
-	}
-	return out
-}
-
 // evalDot packs operands that are not stored as matrices and multiplies them
 // in float64 by gonum. gonum skips zeros of the first matrix: zero times
 // infinity or NaN counts as zero there.
@@ -100,13 +92,13 @@ func evalDot(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, err
 	a, b, t := args[0], args[1], o.Result().Type
 	p := planGemm(a.Type, b.Type, t, o.Attrs.Names("over"))
 	// A result stored with n before m is computed as its transpose, B'A'.
-	if !sameNames(t, join(p.batch, p.m, p.n)) && sameNames(t, join(p.batch, p.n, p.m)) {
+	if !sameNames(t, slices.Concat(p.batch, p.m, p.n)) && sameNames(t, slices.Concat(p.batch, p.n, p.m)) {
 		a, b, p.m, p.n = b, a, p.n, p.m
 	}
 	m, n, k := elems(t, p.m), elems(t, p.n), elems(a.Type, p.k)
 	left, right := asMatrices(a, p.batch, p.m, p.k), asMatrices(b, p.batch, p.k, p.n)
 	c := ir.Type{DType: t.DType}
-	for _, name := range join(p.batch, p.m, p.n) {
+	for _, name := range slices.Concat(p.batch, p.m, p.n) {
 		c.Axes = append(c.Axes, t.Axes[t.Index(name)])
 	}
 	out := tensor.New(c)
@@ -116,7 +108,7 @@ func evalDot(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, err
 			left.data[i*m*k:(i+1)*m*k], left.ld, right.data[i*k*n:(i+1)*k*n], right.ld,
 			0, out.Data[i*m*n:(i+1)*m*n], n)
 	}
-	if sameNames(t, join(p.batch, p.m, p.n)) {
+	if sameNames(t, slices.Concat(p.batch, p.m, p.n)) {
 		return results(&tensor.Tensor{Type: t, Data: out.Data})
 	}
 	return results(out.Reordered(t))

@@ -2,8 +2,8 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -61,12 +61,7 @@ func Register(r Row) {
 
 // Names returns the names of all schedules, sorted.
 func Names() []string {
-	names := make([]string, 0, len(rows))
-	for n := range rows {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
+	return slices.Sorted(maps.Keys(rows))
 }
 
 // Lookup returns the row of a schedule, or an error that lists the names.
