@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -248,7 +247,7 @@ func (c *Checker) autodiff(index int, name string, after Outcome) error {
 // notFinite names the results with an element that is not a number.
 func notFinite(out Outcome) []string {
 	var bad []string
-	for _, fn := range sortedNames(out) {
+	for _, fn := range slices.Sorted(maps.Keys(out)) {
 		for _, k := range sortedKeys(out[fn]) {
 			for _, v := range out[fn][k].Data {
 				if v-v != 0 {
@@ -263,7 +262,7 @@ func notFinite(out Outcome) []string {
 
 // zero names the gradients that are nothing compared with the largest of their function.
 func zero(out Outcome) (names []string) {
-	for _, fn := range sortedNames(out) {
+	for _, fn := range slices.Sorted(maps.Keys(out)) {
 		most := 0.0
 		for k, x := range out[fn] {
 			if k.Role == ir.RoleGrad {
@@ -294,13 +293,4 @@ func narrow(m *ir.Module) map[ir.DType]bool {
 	}
 	maps.DeleteFunc(out, func(d ir.DType, _ bool) bool { return !d.IsNarrow() })
 	return out
-}
-
-func sortedNames[T any](m map[string]T) []string {
-	names := make([]string, 0, len(m))
-	for n := range m {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
 }

@@ -2,7 +2,9 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/eval"
@@ -43,7 +45,7 @@ func ExecuteBy(m *ir.Module, in Inputs, opts eval.Options) (Outcome, error) {
 		out[f.Name] = Results{}
 		collect(out[f.Name], f, res)
 	}
-	for _, of := range sortedNames(stages) {
+	for _, of := range slices.Sorted(maps.Keys(stages)) {
 		res, err := runStages(m, stages[of], in, opts)
 		if err != nil {
 			return nil, err
@@ -196,7 +198,7 @@ func resultKey(r ir.Result, i int) Key {
 // Difference is the largest relative difference of what is in a, and where it
 // is: function and result. It is infinite where b lacks one.
 func Difference(a, b Outcome) (where string, diff float64) {
-	for _, fn := range sortedNames(a) {
+	for _, fn := range slices.Sorted(maps.Keys(a)) {
 		if b[fn] == nil {
 			return "@" + fn, math.Inf(1)
 		}

@@ -2,8 +2,10 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/eval"
@@ -41,7 +43,7 @@ func gradients(m *ir.Module, f *ir.Func, in Inputs, grads map[string]*tensor.Ten
 	}
 	d := &direction{loss: l, in: in, grads: grads, r: rand.New(rand.NewSource(seed))}
 	var all []string
-	for _, p := range sortedNames(grads) {
+	for _, p := range slices.Sorted(maps.Keys(grads)) {
 		if in[Key{ir.RoleParam, p}] != nil {
 			all = append(all, p)
 		}

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand"
-	"sort"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/op"
@@ -192,15 +194,5 @@ func positions(v *ir.Value) int {
 
 // sortedKeys lists keys in a fixed order.
 func sortedKeys[T any](m map[Key]T) []Key {
-	ks := make([]Key, 0, len(m))
-	for k := range m {
-		ks = append(ks, k)
-	}
-	sort.Slice(ks, func(i, j int) bool {
-		if ks[i].Role != ks[j].Role {
-			return ks[i].Role < ks[j].Role
-		}
-		return ks[i].Path < ks[j].Path
-	})
-	return ks
+	return slices.SortedFunc(maps.Keys(m), func(a, b Key) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Path, b.Path)) })
 }

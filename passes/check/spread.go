@@ -1,8 +1,10 @@
 package check
 
 import (
+	"maps"
 	"math"
 	"math/bits"
+	"slices"
 
 	"ptc/ir"
 	"ptc/ir/eval"
@@ -145,7 +147,7 @@ func rounds(k Key) bool { return k.Role == ir.RoleLoss || k.Role == ir.RoleGrad 
 func (s *spread) compare(row *Row, exact, got Outcome) {
 	row.Compared, row.OK = 0, true
 	worst := -1.0
-	for _, f := range sortedNames(exact) {
+	for _, f := range slices.Sorted(maps.Keys(exact)) {
 		for _, k := range sortedKeys(exact[f]) {
 			if !rounds(k) {
 				continue

@@ -264,8 +264,5 @@ func (p *storage) canStore(v *ir.Value) bool {
 // isStored reports whether v is in memory: an argument, a result, chosen to be
 // kept, or read by another kernel that does not compute it again.
 func (p *storage) isStored(v *ir.Value) bool {
-	if v.Def == nil || p.in.result[v] || p.keep[v] {
-		return true
-	}
-	return p.groups.readOutside(v, p.groups.of[v.Def]) && !p.again[v]
+	return v.Def == nil || p.in.result[v] || p.keep[v] || p.groups.readOutside(v, p.groups.of[v.Def]) && !p.again[v]
 }

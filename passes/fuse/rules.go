@@ -118,19 +118,13 @@ func sameOrRepeated(p *grouping, a, b *group, u use) bool {
 
 // intoRow: over the rows or the kept axes; or cheap and needed here alone.
 func intoRow(p *grouping, a, b *group, u use) bool {
-	if a.space == b.space || a.space == b.kept {
-		return true
-	}
-	return a.space.in(b.space) && !u.outside && a.cheap
+	return a.space == b.space || a.space == b.kept || a.space.in(b.space) && !u.outside && a.cheap
 }
 
 // intoColumn: a column kernel sweeps once and stores only what is over the
 // kept axes.
 func intoColumn(p *grouping, a, b *group, u use) bool {
-	if u.outside || p.mixes(b, a) {
-		return false
-	}
-	return a.space == b.space || a.space.in(b.space) && a.cheap
+	return !u.outside && !p.mixes(b, a) && (a.space == b.space || a.space.in(b.space) && a.cheap)
 }
 
 // mixes reports whether a is read by work that follows b's reduction while a
@@ -202,10 +196,7 @@ func (p *grouping) feeds(a *group, v *ir.Value) bool {
 
 // intoRoot: work on operands of a scatter or concat that nothing else needs.
 func intoRoot(p *grouping, a, b *group, u use) bool {
-	if u.outside || u.rest {
-		return false
-	}
-	return !slices.ContainsFunc(b.root.Args, func(v *ir.Value) bool {
+	return !u.outside && !u.rest && !slices.ContainsFunc(b.root.Args, func(v *ir.Value) bool {
 		return p.feeds(a, v) && a.space != spaceOf(v.Type.Axes)
 	})
 }

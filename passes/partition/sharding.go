@@ -40,10 +40,7 @@ func (s sharding) clone() sharding {
 
 // replicated reports whether s is replicated over mesh axis m.
 func (s sharding) replicated(m int) bool {
-	if s.partial&(1<<m) != 0 {
-		return false
-	}
-	return !slices.ContainsFunc(s.axes, func(a []int) bool { return slices.Contains(a, m) })
+	return s.partial&(1<<m) == 0 && !slices.ContainsFunc(s.axes, func(a []int) bool { return slices.Contains(a, m) })
 }
 
 // extended is s, axis i sharded further over these mesh axes and no longer partial

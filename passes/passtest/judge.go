@@ -131,11 +131,7 @@ func difference(want, got map[string]string, err error) string {
 // there were, and how many of them would have changed or hung the run.
 func (p *Prover) Report(t *testing.T) (tried, harmful, accepted int) {
 	t.Helper()
-	var keys []string
-	for k := range p.tried {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
+	keys := slices.Sorted(maps.Keys(p.tried))
 	var malformed int
 	for _, k := range keys {
 		c := p.tried[k]

@@ -324,10 +324,7 @@ func (p *plan) isStored(o *ir.Op, v *ir.Value) bool {
 	if len(p.readers[v]) < 2 || class != op.Elementwise {
 		return false
 	}
-	if p.mix[v] {
-		return true
-	}
-	return slices.ContainsFunc(p.readers[v], func(r *ir.Op) bool {
+	return p.mix[v] || slices.ContainsFunc(p.readers[v], func(r *ir.Op) bool {
 		return p.inside[r] && (op.Of(r).Class == op.Contraction || p.scatters(r))
 	})
 }

@@ -2,6 +2,8 @@ package remat
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -55,11 +57,11 @@ func frontOf(r *region) front {
 		if wide {
 			out.slack = r.flops()
 		}
-		for _, key := range sortedKeys(sets) {
+		for _, key := range slices.Sorted(maps.Keys(sets)) {
 			decide(r, i, key, sets[key], next, wide)
 		}
 		n := 0
-		for _, key := range sortedKeys(next) {
+		for _, key := range slices.Sorted(maps.Keys(next)) {
 			next[key] = thin(next[key], 0)
 			n += len(next[key])
 		}
@@ -69,7 +71,7 @@ func frontOf(r *region) front {
 				break // only as many options as there are sets are left
 			}
 			n = 0
-			for _, key := range sortedKeys(next) {
+			for _, key := range slices.Sorted(maps.Keys(next)) {
 				next[key] = thin(next[key], delta)
 				n += len(next[key])
 			}
@@ -77,7 +79,7 @@ func frontOf(r *region) front {
 		}
 		sets = next
 	}
-	for _, key := range sortedKeys(sets) {
+	for _, key := range slices.Sorted(maps.Keys(sets)) {
 		out.options = append(out.options, sets[key]...)
 	}
 	out.options = thin(out.options, 0)
@@ -121,15 +123,6 @@ func add(next map[string][]option, key string, options []option, keep, work, flo
 		last.prev = x.last
 		next[key] = append(next[key], option{keep: x.keep + keep, work: x.work + work, flops: x.flops + flops, last: &last})
 	}
-}
-
-func sortedKeys(m map[string][]option) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // thin leaves out each option that another is no worse than, where up to delta

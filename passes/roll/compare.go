@@ -186,11 +186,7 @@ func (s *sequence) takes(g group) bool {
 
 // ops are the operations of instance k of g in a way.
 func (s *sequence) ops(w *way, g group, k int) []*ir.Op {
-	var out []*ir.Op
-	for _, seg := range w.segments[g.first+k*g.period : g.first+(k+1)*g.period] {
-		out = append(out, seg...)
-	}
-	return out
+	return slices.Concat(w.segments[g.first+k*g.period : g.first+(k+1)*g.period]...)
 }
 
 // carry is a value that goes from instance to instance.

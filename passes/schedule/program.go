@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"ptc/internal/collective"
@@ -160,7 +161,7 @@ func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where(
 
 // send appends the sends of v, which is here, to all that want it.
 func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
-	to := readers(p.traffic.wanted[v])
+	to := slices.Sorted(maps.Keys(p.traffic.wanted[v])) // the devices that want it
 	if len(to) == 0 {
 		return
 	}

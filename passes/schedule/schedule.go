@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"ptc/ir"
@@ -207,11 +208,7 @@ func (s *split) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[
 // inOrder are the kinds of tasks so that none reads of its microbatch what a later one
 // makes: forward along the stages, and back.
 func inOrder[T any](tasks map[kind]T) []kind {
-	var out []kind
-	for k := range tasks {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b kind) int {
+	return slices.SortedFunc(maps.Keys(tasks), func(a, b kind) int {
 		af, bf := a.kind == pipeline.Forward, b.kind == pipeline.Forward
 		switch {
 		case af != bf && af:
@@ -225,7 +222,6 @@ func inOrder[T any](tasks map[kind]T) []kind {
 		}
 		return int(a.kind) - int(b.kind)
 	})
-	return out
 }
 
 // inputs are the runs that have operations in other tasks than those of gradients of

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"ptc/ir"
@@ -175,15 +174,5 @@ func (x *traffic) reads(vs []*ir.Value, d int, remade map[*ir.Value]bool) (out [
 		}
 	}
 	need(vs)
-	return out
-}
-
-// readers lists the devices that want v, in order.
-func readers(wanted map[int]bool) []int {
-	var out []int
-	for d := range wanted {
-		out = append(out, d)
-	}
-	sort.Ints(out)
 	return out
 }

@@ -1,8 +1,10 @@
 package simplify
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"ptc/ir"
@@ -29,14 +31,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 
 // summary lists how often each rule fired, the busiest first.
 func summary(fired map[string]int) string {
-	names := make([]string, 0, len(fired))
-	for n := range fired {
-		names = append(names, n)
-	}
-	sort.Slice(names, func(i, j int) bool {
-		a, b := names[i], names[j]
-		return fired[a] > fired[b] || fired[a] == fired[b] && a < b
-	})
+	names := slices.SortedFunc(maps.Keys(fired), func(a, b string) int { return cmp.Or(fired[b]-fired[a], strings.Compare(a, b)) })
 	var b strings.Builder
 	for i, n := range names {
 		sep := ", "
