@@ -7,6 +7,36 @@ import (
 	"ptc/ir"
 )
 
+// at changes an operation for which is holds.
+func at(is func(o *ir.Op) bool, change func(r *rand.Rand, s site) bool) func(*rand.Rand, *ir.Module) bool {
+	return func(r *rand.Rand, m *ir.Module) bool {
+		s, ok := one(r, m, is)
+		return ok && change(r, s)
+	}
+}
+
+// swapped exchanges two operations for which is holds.
+func swapped(is func(o *ir.Op) bool) func(*rand.Rand, *ir.Module) bool {
+	return func(r *rand.Rand, m *ir.Module) bool {
+		return tries(func() bool {
+			a, b, ok := two(r, m, is)
+			return ok && reordered(a.f, slices.Concat(a.f.Ops[:a.i], []*ir.Op{b.op()}, a.f.Ops[a.i+1:b.i], []*ir.Op{a.op()}, a.f.Ops[b.i+1:]))
+		})
+	}
+}
+
+// crossed exchanges the first operands, of one type, of two operations for which is holds.
+func crossed(is func(o *ir.Op) bool) func(*rand.Rand, *ir.Module) bool {
+	return func(r *rand.Rand, m *ir.Module) bool {
+		a, b, ok := two(r, m, is)
+		if !ok || !a.op().Args[0].Type.Equal(b.op().Args[0].Type) || a.op().Args[0] == b.op().Args[0] {
+			return false
+		}
+		a.op().Args[0], b.op().Args[0] = b.op().Args[0], a.op().Args[0]
+		return true
+	}
+}
+
 // dropped removes an operation. Who reads its result reads its operand, if
 // that has the shape, or another value that does.
 func dropped(r *rand.Rand, s site) bool {

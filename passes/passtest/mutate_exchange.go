@@ -11,20 +11,16 @@ import (
 // Exchanges are mutations of collectives, messages, order and operands, for
 // modules from ir(Local) on.
 var Exchanges = []Mutation{
-	{"drop a collective", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, exchange)
-		return ok && dropped(r, s)
-	}},
-	{"drop a exchange and give its operand its type", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, exchange)
-		if !ok || !sameShape(s.op().Args[0].Type, s.op().Results[0].Type) {
+	{"drop a collective", at(exchange, dropped)},
+	{"drop a exchange and give its operand its type", at(exchange, func(r *rand.Rand, s site) bool {
+		if !sameShape(s.op().Args[0].Type, s.op().Results[0].Type) {
 			return false
 		}
 		for i, a := range s.op().Args {
 			a.Type = s.op().Results[i].Type.Clone()
 		}
 		return dropped(r, s)
-	}},
+	})},
 	{"do a exchange twice", func(r *rand.Rand, m *ir.Module) bool {
 		// A started one is done twice once it is done.
 		s, ok := one(r, m, func(o *ir.Op) bool {
@@ -50,71 +46,32 @@ var Exchanges = []Mutation{
 		}
 		return true
 	}},
-	{"move a collective", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, exchange)
-		return ok && moved(r, s)
-	}},
-	{"exchange two collectives", func(r *rand.Rand, m *ir.Module) bool {
-		return tries(func() bool {
-			a, b, ok := two(r, m, exchange)
-			return ok && reordered(a.f, slices.Concat(a.f.Ops[:a.i], []*ir.Op{b.op()}, a.f.Ops[a.i+1:b.i], []*ir.Op{a.op()}, a.f.Ops[b.i+1:]))
-		})
-	}},
-	{"exchange the operands of two collectives", func(r *rand.Rand, m *ir.Module) bool {
-		a, b, ok := two(r, m, exchange)
-		if !ok || !a.op().Args[0].Type.Equal(b.op().Args[0].Type) || a.op().Args[0] == b.op().Args[0] {
-			return false
-		}
-		a.op().Args[0], b.op().Args[0] = b.op().Args[0], a.op().Args[0]
-		return true
-	}},
-	{"exchange two operands of a bucket", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, buckets)
-		if !ok {
-			return false
-		}
+	{"move a collective", at(exchange, moved)},
+	{"exchange two collectives", swapped(exchange)},
+	{"exchange the operands of two collectives", crossed(exchange)},
+	{"exchange two operands of a bucket", at(buckets, func(r *rand.Rand, s site) bool {
 		args := s.op().Args
 		i, j := r.Intn(len(args)), r.Intn(len(args))
 		args[i], args[j] = args[j], args[i]
 		return i != j
-	}},
-	{"drop an operand of a bucket", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, buckets)
-		if !ok {
-			return false
-		}
+	})},
+	{"drop an operand of a bucket", at(buckets, func(r *rand.Rand, s site) bool {
 		i := r.Intn(len(s.op().Args))
 		return unbucketed(s, i)
-	}},
-	{"drop the end of a collective", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, dones)
-		return ok && dropped(r, s)
-	}},
-	{"move the end of a collective", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, dones)
-		return ok && moved(r, s)
-	}},
-	{"start a exchange, or not", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, exchange)
-		if ok {
-			s.op().Start = !s.op().Start
-		}
-		return ok
-	}},
+	})},
+	{"drop the end of a collective", at(dones, dropped)},
+	{"move the end of a collective", at(dones, moved)},
+	{"start a exchange, or not", at(exchange, func(_ *rand.Rand, s site) bool {
+		s.op().Start = !s.op().Start
+		return true
+	})},
 	{"another group", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, false) }},
 	{"another group, and types as if it were right", func(r *rand.Rand, m *ir.Module) bool { return regrouped(r, m, true) }},
-	{"another number of parts", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return exchange(o) && o.Attrs.Has("parts") })
-		if ok {
-			set(s.op(), "parts", ir.Int(s.op().Attrs.Int("parts", 1)+int64(1+r.Intn(2))*int64(1-2*r.Intn(2))))
-		}
-		return ok
-	}},
-	{"another axis", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return exchange(o) && o.Attrs.Has("axis") })
-		if !ok {
-			return false
-		}
+	{"another number of parts", at(func(o *ir.Op) bool { return exchange(o) && o.Attrs.Has("parts") }, func(r *rand.Rand, s site) bool {
+		set(s.op(), "parts", ir.Int(s.op().Attrs.Int("parts", 1)+int64(1+r.Intn(2))*int64(1-2*r.Intn(2))))
+		return true
+	})},
+	{"another axis", at(func(o *ir.Op) bool { return exchange(o) && o.Attrs.Has("axis") }, func(r *rand.Rand, s site) bool {
 		names := s.op().Args[0].Type.Names()
 		if len(names) == 0 {
 			return false
@@ -123,13 +80,10 @@ var Exchanges = []Mutation{
 		old := s.op().Attrs.Text("axis")
 		set(s.op(), "axis", ir.Name(axis))
 		return axis != old
-	}},
+	})},
 	{"another reduction", func(r *rand.Rand, m *ir.Module) bool { return otherwise(r, m, false) }},
 	{"another reduction, and types as if it were right", func(r *rand.Rand, m *ir.Module) bool { return otherwise(r, m, true) }},
-	{"drop a send or a receive", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, message)
-		return ok && dropped(r, s)
-	}},
+	{"drop a send or a receive", at(message, dropped)},
 	{"drop a message", func(r *rand.Rand, m *ir.Module) bool {
 		s, ok := one(r, m, sends)
 		if !ok {
@@ -142,11 +96,7 @@ var Exchanges = []Mutation{
 		s.remove()
 		return true
 	}},
-	{"send or receive twice", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, message)
-		if !ok {
-			return false
-		}
+	{"send or receive twice", at(message, func(_ *rand.Rand, s site) bool {
 		o := s.op()
 		var types []ir.Type
 		for _, v := range o.Results {
@@ -155,18 +105,14 @@ var Exchanges = []Mutation{
 		again := s.f.NewOp(o.Name, slices.Clone(o.Args), o.Attrs, types...)
 		s.f.Ops = slices.Insert(s.f.Ops, s.i+1, again)
 		return true
-	}},
-	{"send another value", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, sends)
-		if !ok {
-			return false
-		}
+	})},
+	{"send another value", at(sends, func(r *rand.Rand, s site) bool {
 		w := s.another(r, s.op().Args[0], ir.Type.Equal)
 		if w != nil {
 			s.op().Args[0] = w
 		}
 		return w != nil
-	}},
+	})},
 	{"exchange two receives' values", func(r *rand.Rand, m *ir.Module) bool {
 		a, b, ok := two(r, m, receives)
 		if !ok || !a.op().Result().Type.Equal(b.op().Result().Type) {
@@ -188,32 +134,22 @@ var Exchanges = []Mutation{
 		a, b, ok := two(r, m, message)
 		return ok && a.op().Name == b.op().Name && swapAttr(a.op(), b.op(), "tag")
 	}},
-	{"another tag", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, message)
-		if ok {
-			set(s.op(), "tag", ir.Int(s.op().Attrs.Int("tag", 0)+int64(1+r.Intn(3))))
-		}
-		return ok
-	}},
-	{"another peer", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, message)
-		if ok {
-			set(s.op(), "peer", ir.Int((s.op().Attrs.Int("peer", 0)+int64(1+r.Intn(2)))%3))
-		}
-		return ok
-	}},
-	{"move a message", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, message)
-		return ok && moved(r, s)
-	}},
-	{"exchange neighbours", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, anything)
-		if !ok || s.i+1 == len(s.f.Ops) {
+	{"another tag", at(message, func(r *rand.Rand, s site) bool {
+		set(s.op(), "tag", ir.Int(s.op().Attrs.Int("tag", 0)+int64(1+r.Intn(3))))
+		return true
+	})},
+	{"another peer", at(message, func(r *rand.Rand, s site) bool {
+		set(s.op(), "peer", ir.Int((s.op().Attrs.Int("peer", 0)+int64(1+r.Intn(2)))%3))
+		return true
+	})},
+	{"move a message", at(message, moved)},
+	{"exchange neighbours", at(anything, func(_ *rand.Rand, s site) bool {
+		if s.i+1 == len(s.f.Ops) {
 			return false
 		}
 		s.f.Ops[s.i], s.f.Ops[s.i+1] = s.f.Ops[s.i+1], s.op()
 		return true
-	}},
+	})},
 	{"exchange two parts of a program", func(r *rand.Rand, m *ir.Module) bool {
 		return tries(func() bool {
 			s, ok := one(r, m, anything)
@@ -242,22 +178,15 @@ var Exchanges = []Mutation{
 			return i <= b.i && reordered(a.f, slices.Concat(a.f.Ops[:a.i], a.f.Ops[b.i:j], a.f.Ops[i:b.i], a.f.Ops[a.i:i], a.f.Ops[j:]))
 		})
 	}},
-	{"drop an operation", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return computes(o) && len(o.Results) == 1 })
-		return ok && dropped(r, s)
-	}},
-	{"give an operation another operand", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, computes)
-		if !ok {
-			return false
-		}
+	{"drop an operation", at(func(o *ir.Op) bool { return computes(o) && len(o.Results) == 1 }, dropped)},
+	{"give an operation another operand", at(computes, func(r *rand.Rand, s site) bool {
 		j := r.Intn(len(s.op().Args))
 		w := s.another(r, s.op().Args[j], ir.Type.Equal)
 		if w != nil {
 			s.op().Args[j] = w
 		}
 		return w != nil
-	}},
+	})},
 	{"exchange two results", func(r *rand.Rand, m *ir.Module) bool {
 		fs := Entries(m)
 		f := fs[r.Intn(len(fs))]

@@ -20,11 +20,7 @@ func named(name string) func(*ir.Op) bool {
 
 // Transfers are mutations of what moves between memories, and of pieces.
 var Transfers = []Mutation{
-	{"another piece", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, pieces)
-		if !ok {
-			return false
-		}
+	{"another piece", at(pieces, func(r *rand.Rand, s site) bool {
 		axis, from, limit, _ := op.Piece(s.op())
 		by := []int64{-1, 1, from - limit, limit - from}[r.Intn(4)]
 		if from+by < 0 || limit+by > int64(s.op().Args[0].Type.Size(axis)) {
@@ -33,12 +29,8 @@ var Transfers = []Mutation{
 		set(s.op(), "from", ir.Int(from+by))
 		set(s.op(), "limit", ir.Int(limit+by))
 		return true
-	}},
-	{"hold other pieces", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, named(op.Hold))
-		if !ok {
-			return false
-		}
+	})},
+	{"hold other pieces", at(named(op.Hold), func(r *rand.Rand, s site) bool {
 		args := s.op().Args
 		i := r.Intn(len(args))
 		w := s.another(r, args[i], sameShape)
@@ -50,7 +42,7 @@ var Transfers = []Mutation{
 		}
 		args[i] = w
 		return true
-	}},
+	})},
 	{"store where another is stored", func(r *rand.Rand, m *ir.Module) bool {
 		a, b, ok := two(r, m, named(collective.Store))
 		if !ok || a.op().At == nil {
@@ -63,18 +55,14 @@ var Transfers = []Mutation{
 		a.op().At = x
 		return !same
 	}},
-	{"store in another memory", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, named(collective.Store))
-		if !ok {
-			return false
-		}
+	{"store in another memory", at(named(collective.Store), func(_ *rand.Rand, s site) bool {
 		to := ir.Host
 		if s.op().Memory == ir.Host {
 			to = ir.Disk
 		}
 		s.op().Memory = to
 		return true
-	}},
+	})},
 	{"an argument in another memory", func(r *rand.Rand, m *ir.Module) bool {
 		fs := Entries(m)
 		f := fs[r.Intn(len(fs))]
@@ -83,34 +71,12 @@ var Transfers = []Mutation{
 		a.Memory = ir.Memories()[r.Intn(3)]
 		return a.Memory != was
 	}},
-	{"drop a transfer", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, copies)
-		return ok && dropped(r, s)
-	}},
-	{"exchange two transfers", func(r *rand.Rand, m *ir.Module) bool {
-		return tries(func() bool {
-			a, b, ok := two(r, m, copies)
-			return ok && reordered(a.f, slices.Concat(a.f.Ops[:a.i], []*ir.Op{b.op()}, a.f.Ops[a.i+1:b.i], []*ir.Op{a.op()}, a.f.Ops[b.i+1:]))
-		})
-	}},
-	{"exchange the operands of two transfers", func(r *rand.Rand, m *ir.Module) bool {
-		a, b, ok := two(r, m, func(o *ir.Op) bool { return op.Has(o, op.Copies|op.Subview) })
-		if !ok || !a.op().Args[0].Type.Equal(b.op().Args[0].Type) || a.op().Args[0] == b.op().Args[0] {
-			return false
-		}
-		a.op().Args[0], b.op().Args[0] = b.op().Args[0], a.op().Args[0]
-		return true
-	}},
-	{"a transfer at another time", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, func(o *ir.Op) bool { return op.Has(o, op.Copies) || dones(o) })
-		return ok && moved(r, s)
-	}},
-	{"wait at once, or not at all", func(r *rand.Rand, m *ir.Module) bool {
-		s, ok := one(r, m, copies)
-		if !ok {
-			return false
-		}
+	{"drop a transfer", at(copies, dropped)},
+	{"exchange two transfers", swapped(copies)},
+	{"exchange the operands of two transfers", crossed(func(o *ir.Op) bool { return op.Has(o, op.Copies|op.Subview) })},
+	{"a transfer at another time", at(func(o *ir.Op) bool { return op.Has(o, op.Copies) || dones(o) }, moved)},
+	{"wait at once, or not at all", at(copies, func(_ *rand.Rand, s site) bool {
 		s.op().Start = !s.op().Start
 		return true
-	}},
+	})},
 }
