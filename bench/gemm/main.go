@@ -18,6 +18,7 @@ import (
 	"ptc/backend/cpu/llvm/target"
 	"ptc/backend/cpu/lower"
 	"ptc/backend/kernel"
+	"ptc/compiler/ceilings"
 	"ptc/compiler/jit"
 	"ptc/internal/dtype"
 	"ptc/runtime/native"
@@ -97,7 +98,7 @@ func (b *bench) measure(s shape) error {
 	if err != nil {
 		return err
 	}
-	p, err := peak(int64(b.threads), emit.Machine(b.target))
+	p, err := ceilings.MultiplyAdds("peak", emit.Machine(b.target), int64(b.threads), peakSteps, peakVectors)
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (b *bench) measure(s shape) error {
 		b.pause()
 		b.replayed(product, times) // the processors wake
 		for range turn {
-			peaks = append(peaks, 2*peakSteps*10*lanes*float64(b.threads)/b.replayed(ceiling, peakTimes)/1e9)
+			peaks = append(peaks, 2*peakSteps*peakVectors*lanes*float64(b.threads)/b.replayed(ceiling, peakTimes)/1e9)
 			ours = append(ours, s.flops()/b.replayed(product, times*len(list))/float64(len(list))/1e9)
 		}
 		for range turn {
@@ -173,6 +174,12 @@ func (b *bench) measure(s shape) error {
 	fmt.Printf("%-24s %5d %8.1f %5.0f%% %8.1f %6.2f %8.1f\n", s, list[0].Tasks, mid(ours), 100*mid(ours)/mid(peaks), mid(theirs), mid(ours)/mid(theirs), mid(peaks))
 	return nil
 }
+
+// peakSteps is how often the loop of the peak runs in a task, on peakVectors independent vectors.
+const (
+	peakSteps   = 1 << 14
+	peakVectors = 10
+)
 
 // turn is how many runs of each take turns.
 const turn = 3

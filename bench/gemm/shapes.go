@@ -166,33 +166,3 @@ func (s shape) spec(name string) gemm.Spec {
 	}
 	return spec
 }
-
-// peakSteps is how often the loop of peak runs in a task.
-const peakSteps = 1 << 14
-
-// peak is a kernel of multiply-adds on ten independent vectors and nothing else;
-// a task does peakSteps·10·lanes of them.
-func peak(tasks int64, m kernel.Machine) (*kernel.Kernel, error) {
-	lanes := m.Lanes(kernel.F32)
-	b := kernel.New("peak", tasks)
-	buf := b.Arg("x", kernel.F32, tasks*int64(lanes), kernel.ReadWrite)
-	place := buf.At(b.Task().Mul(int64(lanes)))
-	x := b.Load(place, lanes)
-	acc := make([]*kernel.Value, 10)
-	for i := range acc {
-		acc[i] = b.F32(float32(i), lanes)
-	}
-	acc = b.ForCarry(kernel.Span(peakSteps).Unrolled(1), acc, func(_ kernel.Index, c []*kernel.Value) []*kernel.Value {
-		next := make([]*kernel.Value, len(c))
-		for i := range c {
-			next[i] = b.MulAdd(x, x, c[i])
-		}
-		return next
-	})
-	sum := acc[0]
-	for _, v := range acc[1:] {
-		sum = b.Add(sum, v)
-	}
-	b.Store(place, sum)
-	return b.Finish()
-}

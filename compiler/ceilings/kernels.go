@@ -38,15 +38,23 @@ func multiplyAdds(t target.Target) (*kernel.Kernel, loop, error) {
 	if t.Registers >= 32 {
 		vectors = 24
 	}
-	b := kernel.New("ceiling_fma", most)
-	buf := b.Arg("x", kernel.F32, most*int64(lanes), kernel.ReadWrite)
+	k, err := MultiplyAdds("ceiling_fma", emit.Machine(t), most, arithmeticSteps, vectors)
+	return k, loop{kind: MultiplyAdd, name: "ceiling_fma", work: 2 * arithmeticSteps * float64(vectors*lanes),
+		tasks: tasksOfArithmetic, bufs: func(a *arrays) []uintptr { return []uintptr{a.results} }}, err
+}
+
+// MultiplyAdds is a kernel in whose tasks a loop of so many steps multiplies and adds independent vectors, and nothing else.
+func MultiplyAdds(name string, m kernel.Machine, tasks, steps int64, vectors int) (*kernel.Kernel, error) {
+	lanes := m.Lanes(kernel.F32)
+	b := kernel.New(name, tasks)
+	buf := b.Arg("x", kernel.F32, tasks*int64(lanes), kernel.ReadWrite)
 	place := buf.At(b.Task().Mul(int64(lanes)))
 	x := b.Load(place, lanes)
 	acc := make([]*kernel.Value, vectors)
 	for i := range acc {
 		acc[i] = b.F32(float32(i), lanes)
 	}
-	acc = b.ForCarry(kernel.Span(arithmeticSteps).Unrolled(1), acc, func(_ kernel.Index, c []*kernel.Value) []*kernel.Value {
+	acc = b.ForCarry(kernel.Span(steps).Unrolled(1), acc, func(_ kernel.Index, c []*kernel.Value) []*kernel.Value {
 		next := make([]*kernel.Value, len(c))
 		for i := range c {
 			next[i] = b.MulAdd(x, x, c[i])
@@ -54,9 +62,7 @@ func multiplyAdds(t target.Target) (*kernel.Kernel, loop, error) {
 		return next
 	})
 	b.Store(place, sum(b, acc))
-	k, err := b.Finish()
-	return k, loop{kind: MultiplyAdd, name: "ceiling_fma", work: 2 * arithmeticSteps * float64(vectors*lanes),
-		tasks: tasksOfArithmetic, bufs: func(a *arrays) []uintptr { return []uintptr{a.results} }}, err
+	return b.Finish()
 }
 
 // sum adds values in pairs, so that no sum waits for all before it.
