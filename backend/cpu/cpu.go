@@ -126,16 +126,14 @@ func side(n int, f func(i int)) {
 	panics := make([]any, n)
 	next := make(chan int)
 	for range min(n, processors.Count()) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for i := range next {
 				func() {
 					defer func() { panics[i] = recover() }()
 					f(i)
 				}()
 			}
-		}()
+		})
 	}
 	for i := range n {
 		next <- i

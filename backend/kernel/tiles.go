@@ -66,10 +66,8 @@ func checkTile(s *Stmt) error {
 		if t < 0 || t >= Tiles {
 			return fmt.Errorf("no tile register %d", t)
 		}
-		for _, u := range s.Lanes[:i] {
-			if t == u { // which the instruction does not take
-				return fmt.Errorf("tile register %d twice", t)
-			}
+		if slices.Contains(s.Lanes[:i], t) { // which the instruction does not take
+			return fmt.Errorf("tile register %d twice", t)
 		}
 	}
 	switch s.Op {

@@ -1,6 +1,7 @@
 package nest
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -134,9 +135,7 @@ func (f *folding) base(top *tile.Value) *tile.Value {
 func (f *folding) baseOf(top *tile.Value) *tile.Value {
 	n := len(f.scopes) - 1
 	kept := map[*ir.Value]known{}
-	for v, x := range f.scopes[n] {
-		kept[v] = x
-	}
+	maps.Copy(kept, f.scopes[n])
 	f.know(f.a.Top.Result(), top)
 	x := f.over(f.a.Base, f.along(f.a.Base, f.all))
 	f.scopes[n] = kept

@@ -105,13 +105,11 @@ func check(t tools, p plan, g target.Target) ([]kernel, error) {
 	var all sync.WaitGroup
 	turn := make(chan struct{}, runtime.NumCPU())
 	for i, c := range plan.Code {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			turn <- struct{}{}
 			made[i], notes[i], errs[i] = t.assemble(c.Data, g.Arch)
 			<-turn
-		}()
+		})
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {

@@ -29,11 +29,9 @@ func (c *choice) String() string { return c.value }
 func (c *choice) Type() string   { return "word" }
 
 func (c *choice) Set(s string) error {
-	for _, w := range c.words {
-		if s == w {
-			c.value = s
-			return nil
-		}
+	if slices.Contains(c.words, s) {
+		c.value = s
+		return nil
 	}
 	err := fmt.Errorf("expected %s", diag.OneOf(c.words))
 	if hint := diag.DidYouMean(s, c.words); hint != "" {

@@ -94,14 +94,12 @@ func Programs(m *ir.Module, fs []*ir.Func, args [][]*tensor.Tensor, opts Options
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range args {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			d := &device{id: i, m: m, opts: opts, plans: map[*ir.Func]*plan{}}
 			d.ctx = op.Context{Mesh: m.Mesh, Coord: tensor.Coord(m.Mesh, i), Call: d.call, Gather: ex.member(i), Send: ex.sender(i), Recv: ex.receiver(i)}
 			results[i], errs[i] = d.run(fs[i], args[i], d.memory())
 			ex.leave(i, errs[i])
-		}()
+		})
 	}
 	wg.Wait()
 	if err := ex.cause(errs); err != nil {

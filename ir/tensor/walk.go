@@ -1,5 +1,7 @@
 package tensor
 
+import "slices"
+
 import "ptc/ir"
 
 // AlignedStrides is the distances in elements between neighbours of a tensor
@@ -32,10 +34,8 @@ func Sizes(axes []ir.Axis) []int {
 // step.
 func Walk(sizes []int, strides [][]int, run func(at, step []int, n int)) {
 	dims, st := coalesce(sizes, strides)
-	for _, n := range dims {
-		if n == 0 {
-			return
-		}
+	if slices.Contains(dims, 0) {
+		return
 	}
 	k := len(strides)
 	at, step := make([]int, k), make([]int, k)

@@ -87,9 +87,7 @@ func (f *Frame) callFn(site *syntax.Call, fn value.Function, args []*syntax.Arg,
 	if !f.Interp.enter(f, site, g) {
 		return value.Unknown{}
 	}
-	for k, v := range vars {
-		g.Vars[k] = v
-	}
+	maps.Copy(g.Vars, vars)
 	who := "`" + fn.Decl.Name.Name + "`"
 	if !f.Bind(g, site, who, fn.Decl.Params, args, func(name string, v value.Value) { g.Vars[name] = v }) {
 		return value.Unknown{}

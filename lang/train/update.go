@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -245,9 +246,7 @@ func (u *updater) learningRate() bool {
 // one updates a parameter; its states are added to the arguments.
 func (u *updater) one(p *value.Param, grad *ir.Value) (*ir.Value, bool) {
 	inst := value.NewInstance(u.o.ModuleRef, "optimizer."+p.Path)
-	for k, v := range u.inst.Args {
-		inst.Args[k] = v
-	}
+	maps.Copy(inst.Args, u.inst.Args)
 	inst.Lets = u.inst.Lets
 	if _, ok := inst.Args["weight_decay"]; ok && !u.o.decays(p) {
 		inst.Args["weight_decay"] = value.Number{}

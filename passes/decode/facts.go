@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"maps"
 	"slices"
 
 	"ptc/ir"
@@ -56,9 +57,7 @@ func through(o *ir.Op, r *ir.Value, facts map[*ir.Value]fact) fact {
 // moved are the axes of an operand by their names in the result.
 func moved(o *ir.Op, a *ir.Value, axes map[string]digit) map[string]digit {
 	out := map[string]digit{}
-	for name, d := range axes {
-		out[name] = d
-	}
+	maps.Copy(out, axes)
 	switch o.Name {
 	case op.Rename:
 		clear(out)
@@ -69,9 +68,7 @@ func moved(o *ir.Op, a *ir.Value, axes map[string]digit) map[string]digit {
 		axis := o.Attrs.Text("axis")
 		if d, ok := axes[axis]; ok {
 			delete(out, axis)
-			for name, part := range partsOf(d, o.Attrs.Sizes("into")) {
-				out[name] = part
-			}
+			maps.Copy(out, partsOf(d, o.Attrs.Sizes("into")))
 		}
 	case op.Merge:
 		names := o.Attrs.Names("axes")

@@ -289,8 +289,6 @@ func (w *deriver) merge(o *ir.Op, r rows) *ir.Value {
 	for _, n := range names {
 		parts = append(parts, ir.SizeOf{Name: n, N: o.Args[0].Type.Size(n)})
 	}
-	for n, part := range partsOf(d, parts) {
-		from[n] = part
-	}
+	maps.Copy(from, partsOf(d, parts))
 	return w.get(o.Args[0], from)
 }
