@@ -27,42 +27,42 @@ func init() {
 		Name: collective.AllReduce, Doc: "The `reduce` (sum or max) of the operands of all devices of the group, on each; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Starts | SameValue,
 		Attrs: []AttrSpec{over, reduce, why},
-		Infer: inferAllReduce, Shard: replicated, State: eachOperand(requirePartial), Eval: evalAllReduce,
+		Infer: amongGroup(inferAllReduce), Shard: replicated, State: eachOperand(requirePartial), Eval: evalAllReduce,
 		Flops: flopsPer(1), Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "reduce", ir.Name("sum")), false, false),
 	})
 	Register(&Def{
 		Name: collective.AllGather, Doc: "The parts of `axis` from all devices of the group, in order, on each; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Gathers | Starts | SameValue,
 		Attrs: []AttrSpec{over, parts, one, each, why},
-		Infer: inferAllGather, Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllGather,
+		Infer: amongGroup(inferAllGather), Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllGather,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
 		Name: collective.ReduceScatter, Doc: "Each device's part along `axis` of the `reduce` (sum or max) over the group; of several operands, in one exchange.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1, Traits: Exchanges | Reduces | Scatters | Starts | SameValue,
 		Attrs: []AttrSpec{over, parts, one, each, reduce, why},
-		Infer: inferReduceScatter, Shard: replicated, State: eachOperand(requirePartial), Eval: evalReduceScatter,
+		Infer: amongGroup(inferReduceScatter), Shard: replicated, State: eachOperand(requirePartial), Eval: evalReduceScatter,
 		Flops: flopsPer(1), Sample: sampleCollective(two.With("reduce", ir.Name("max")), true, false),
 	})
 	Register(&Def{
 		Name: collective.AllToAll, Doc: "The operand sharded along `axis` made whole there and sharded along `to` instead.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Exchanges | Gathers | Scatters | Starts | SameValue,
 		Attrs: []AttrSpec{over, parts, axis, {"to", ir.Name(""), true}, why},
-		Infer: inferAllToAll, Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllToAll,
+		Infer: amongGroup(inferAllToAll), Shard: replicated, State: eachOperand(shardedLast), Eval: evalAllToAll,
 		Flops: noFlops, Sample: sampleCollective(two, true, true),
 	})
 	Register(&Def{
 		Name: collective.Permute, Doc: "Device i of the group receives the operand of device `sources`[i], zeros for -1. With `axis`, of which each device has one position, it is a `take` along it. With `mesh`, pairs of axes and mesh axes, rather than `sources`: the operand in this sharding.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Exchanges | Starts,
 		Attrs: []AttrSpec{over, {"sources", ir.Ints(nil), false}, {"mesh", ir.Pairs(nil), false}, {"axis", ir.Name(""), false}, why},
-		Infer: inferPermute, Shard: replicated, State: eachOperand(permutes), Eval: evalPermute,
+		Infer: amongGroup(inferPermute), Shard: replicated, State: eachOperand(permutes), Eval: evalPermute,
 		Flops: noFlops, Sample: sampleCollective(ir.A("over", ir.Names{"d"}, "sources", ir.Ints{1, -1}), false, false),
 	})
 	Register(&Def{
 		Name: collective.ShardSlice, Doc: "This device's part along `axis` of a value that all devices of the group hold; nothing is sent.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1, Traits: Scatters | SameValue,
 		Attrs: []AttrSpec{over, parts, axis, why},
-		Infer: inferShardSlice, Shard: replicated, State: eachOperand(wholeOver), Eval: evalShardSlice,
+		Infer: amongGroup(inferShardSlice), Shard: replicated, State: eachOperand(wholeOver), Eval: evalShardSlice,
 		Flops: noFlops, Sample: sampleCollective(two, true, false),
 	})
 	Register(&Def{
@@ -159,12 +159,12 @@ func group(attrs ir.Attrs) ([]string, error) {
 	return over, nil
 }
 
-func reduction(attrs ir.Attrs) (string, error) {
-	r := attrs.Text("reduce")
-	if r != "sum" && r != "max" {
-		return "", &ShapeError{Msg: fmt.Sprintf("unknown reduction `%s`", r), Want: "`sum` or `max`", Candidates: []string{"sum", "max"}}
+// knownReduction is what is wrong with the reduction, or nil.
+func knownReduction(attrs ir.Attrs) error {
+	if r := attrs.Text("reduce"); r != "sum" && r != "max" {
+		return &ShapeError{Msg: fmt.Sprintf("unknown reduction `%s`", r), Want: "`sum` or `max`", Candidates: []string{"sum", "max"}}
 	}
-	return r, nil
+	return nil
 }
 
 // reduced is t, no longer partial over the mesh axes.
@@ -215,109 +215,69 @@ func scattered(t ir.Type, axis string, over []string, parts int) (ir.Type, error
 	return c, nil
 }
 
-func inferAllReduce(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-	over, err := group(attrs)
-	if err != nil {
-		return nil, err
+// amongGroup infers the results of a collective among the parts of a group, by its mesh axes.
+func amongGroup(infer func(args []ir.Type, attrs ir.Attrs, over []string, parts int) ([]ir.Type, error)) func([]ir.Type, ir.Attrs) ([]ir.Type, error) {
+	return func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+		over, err := group(attrs)
+		if err != nil {
+			return nil, err
+		}
+		return infer(args, attrs, over, int(attrs.Int("parts", 1)))
 	}
-	if _, err := reduction(attrs); err != nil {
-		return nil, err
+}
+
+// alongEach is the type of each operand along its axis.
+func alongEach(args []ir.Type, attrs ir.Attrs, of func(t ir.Type, axis string) (ir.Type, error)) ([]ir.Type, error) {
+	out, err := make([]ir.Type, len(args)), alongAxes(args, attrs)
+	for i := 0; i < len(args) && err == nil; i++ {
+		out[i], err = of(args[i], axisOf(attrs, i))
 	}
+	return out, err
+}
+
+func inferAllReduce(args []ir.Type, attrs ir.Attrs, over []string, _ int) ([]ir.Type, error) {
 	out := make([]ir.Type, len(args))
 	for i, t := range args {
 		out[i] = reduced(t, over)
 	}
-	return out, nil
+	return out, knownReduction(attrs)
 }
 
-func inferAllGather(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-	over, err := group(attrs)
-	if err != nil {
-		return nil, err
-	}
-	if err := alongAxes(args, attrs); err != nil {
-		return nil, err
-	}
-	out := make([]ir.Type, len(args))
-	for i, t := range args {
-		if out[i], err = gathered(t, axisOf(attrs, i), over, int(attrs.Int("parts", 1))); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+func inferAllGather(args []ir.Type, attrs ir.Attrs, over []string, parts int) ([]ir.Type, error) {
+	return alongEach(args, attrs, func(t ir.Type, axis string) (ir.Type, error) { return gathered(t, axis, over, parts) })
 }
 
-func inferReduceScatter(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-	over, err := group(attrs)
-	if err != nil {
+func inferReduceScatter(args []ir.Type, attrs ir.Attrs, over []string, parts int) ([]ir.Type, error) {
+	if err := knownReduction(attrs); err != nil {
 		return nil, err
 	}
-	if _, err := reduction(attrs); err != nil {
-		return nil, err
-	}
-	if err := alongAxes(args, attrs); err != nil {
-		return nil, err
-	}
-	out := make([]ir.Type, len(args))
-	for i, t := range args {
-		if out[i], err = scattered(reduced(t, over), axisOf(attrs, i), over, int(attrs.Int("parts", 1))); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return alongEach(args, attrs, func(t ir.Type, axis string) (ir.Type, error) { return scattered(reduced(t, over), axis, over, parts) })
 }
 
-func inferAllToAll(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-	over, err := group(attrs)
-	if err != nil {
-		return nil, err
-	}
-	axis, to, n := attrs.Text("axis"), attrs.Text("to"), int(attrs.Int("parts", 1))
+func inferAllToAll(args []ir.Type, attrs ir.Attrs, over []string, parts int) ([]ir.Type, error) {
+	axis, to := attrs.Text("axis"), attrs.Text("to")
 	if axis == to {
 		return nil, axisErr(axis, "`all_to_all` from axis `%s` to itself", axis)
 	}
-	t, err := gathered(args[0], axis, over, n)
+	t, err := gathered(args[0], axis, over, parts)
 	if err != nil {
 		return nil, err
 	}
-	if t, err = scattered(t, to, over, n); err != nil {
-		return nil, err
-	}
-	return one(t)
+	return only(scattered(t, to, over, parts))
 }
 
-func inferPermute(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-	over, err := group(attrs)
-	if err != nil {
-		return nil, err
-	}
-	if attrs.Has("mesh") == attrs.Has("sources") || attrs.Has("mesh") && attrs.Has("axis") {
+func inferPermute(args []ir.Type, attrs ir.Attrs, over []string, _ int) ([]ir.Type, error) {
+	switch {
+	case attrs.Has("mesh") == attrs.Has("sources") || attrs.Has("mesh") && attrs.Has("axis"):
 		return nil, &ShapeError{Msg: "`permute` has to say which devices receive from which", Want: "either `sources`, or `mesh` and no `axis`"}
-	}
-	if attrs.Has("mesh") {
-		t, err := resharded(args[0], attrs.Pairs("mesh"))
-		if err != nil {
-			return nil, err
-		}
-		return one(t)
-	}
-	if len(over) != 1 {
+	case attrs.Has("mesh"):
+		return only(resharded(args[0], attrs.Pairs("mesh")))
+	case len(over) != 1:
 		return nil, &ShapeError{Msg: fmt.Sprintf("`permute` over %d mesh axes", len(over)), Want: "one"}
 	}
-	if err := sourcesErr(attrs.Ints("sources")); err != nil {
-		return nil, err
-	}
-	return one(args[0].Clone())
+	return only(args[0].Clone(), sourcesErr(attrs.Ints("sources")))
 }
 
-func inferShardSlice(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-	over, err := group(attrs)
-	if err != nil {
-		return nil, err
-	}
-	t, err := scattered(args[0], attrs.Text("axis"), over, int(attrs.Int("parts", 1)))
-	if err != nil {
-		return nil, err
-	}
-	return one(t)
+func inferShardSlice(args []ir.Type, attrs ir.Attrs, over []string, parts int) ([]ir.Type, error) {
+	return only(scattered(args[0], attrs.Text("axis"), over, parts))
 }

@@ -48,9 +48,7 @@ func inferDot(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 		}
 	}
 	if attrs.Has("out") {
-		if t, err = reordered(t, attrs.Names("out"), "out"); err != nil {
-			return nil, err
-		}
+		return only(reordered(t, attrs.Names("out"), "out"))
 	}
 	return one(t)
 }

@@ -15,11 +15,7 @@ func init() {
 		Class: Movement, Linear: Linearity{All: true}, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{{"order", ir.Names(nil), true}},
 		Infer: func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
-			t, err := reordered(args[0], attrs.Names("order"), "order")
-			if err != nil {
-				return nil, err
-			}
-			return one(t)
+			return only(reordered(args[0], attrs.Names("order"), "order"))
 		},
 		Grad:  grad1(func(b *Builder, o *ir.Op, g *ir.Value) *ir.Value { return b.Reorder(g, o.Args[0].Type) }),
 		Shard: elemRule, Eval: evalReorder, Flops: noFlops,

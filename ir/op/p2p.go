@@ -78,29 +78,28 @@ func inferRecv(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if err := peerAxis(attrs); err != nil {
 		return nil, err
 	}
-	return typeOf(attrs)
+	return only(typeOf(attrs))
 }
 
 // typeAttrs are a type as attributes: of what no operand tells the type of.
 var typeAttrs = []AttrSpec{{"dtype", ir.Name(""), true}, {"axes", ir.Sizes(nil), true}, {"mesh", ir.Pairs(nil), false}}
 
-func typeOf(attrs ir.Attrs) ([]ir.Type, error) {
-	d, err := dtypeAttr(attrs, "dtype", ir.F32)
-	if err != nil {
-		return nil, err
+// typeOf is the type that attributes say, of f32 if they have no dtype.
+func typeOf(attrs ir.Attrs) (t ir.Type, err error) {
+	if t.DType, err = dtypeAttr(attrs, "dtype", ir.F32); err != nil {
+		return t, err
 	}
-	t := ir.Type{DType: d}
 	for _, s := range attrs.Sizes("axes") {
 		t.Axes = append(t.Axes, ir.Axis{Name: s.Name, Size: s.N})
 	}
 	for _, p := range attrs.Pairs("mesh") {
 		i := t.Index(p.From)
 		if i < 0 {
-			return nil, unknownAxis(p.From, t)
+			return t, unknownAxis(p.From, t)
 		}
 		t.Axes[i].Mesh = append(t.Axes[i].Mesh, p.To)
 	}
-	return one(t)
+	return t, nil
 }
 
 // TypeAttrs are the attributes that say type t.

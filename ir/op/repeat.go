@@ -20,7 +20,7 @@ func init() {
 	Register(&Def{
 		Name: EnterTurn, Doc: "In a task: what the turn before gave to `leave_turn`. In the first turn there is nothing, and what reads it is its other operand.",
 		Class: Boundary, Attrs: typeAttrs,
-		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return typeOf(attrs) },
+		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return only(typeOf(attrs)) },
 		Shard: replicated, State: asNoted, Flops: noFlops,
 		Eval: func(_ *Context, o *ir.Op, _ []*tensor.Tensor) ([]*tensor.Tensor, error) {
 			return results(tensor.New(o.Result().Type)) // nothing has been added up

@@ -177,6 +177,14 @@ func repeated(names []string) string {
 // one makes the usual result of Infer.
 func one(t ir.Type) ([]ir.Type, error) { return []ir.Type{t}, nil }
 
+// only is the type of the one result, or none if there is an error.
+func only(t ir.Type, err error) ([]ir.Type, error) {
+	if err != nil {
+		return nil, err
+	}
+	return one(t)
+}
+
 // typesOf is the types of values.
 func typesOf(vs []*ir.Value) []ir.Type {
 	ts := make([]ir.Type, len(vs))

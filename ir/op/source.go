@@ -156,16 +156,9 @@ func inferRandom(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	if d := attrs.Text("dist"); d != "uniform" && d != "normal" {
 		return nil, &ShapeError{Msg: fmt.Sprintf("unknown distribution `%s`", d), Want: "`uniform` or `normal`", Candidates: []string{"uniform", "normal"}}
 	}
-	t := ir.Type{DType: ir.F32}
-	for _, s := range attrs.Sizes("axes") {
-		t.Axes = append(t.Axes, ir.Axis{Name: s.Name, Size: s.N})
-	}
-	for _, p := range attrs.Pairs("mesh") {
-		i := t.Index(p.From)
-		if i < 0 {
-			return nil, unknownAxis(p.From, t)
-		}
-		t.Axes[i].Mesh = append(t.Axes[i].Mesh, p.To)
+	t, err := typeOf(attrs)
+	if err != nil {
+		return nil, err
 	}
 	for _, r := range attrs.Sizes(ir.AttrRuns) {
 		i := t.Index(r.Name)
