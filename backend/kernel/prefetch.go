@@ -6,14 +6,7 @@ import "slices"
 // known without loading: that load becomes an [OpPrefetch] of its first element, and nothing
 // else of body is kept than what its place is computed from. The place may lie anywhere.
 func (b *Builder) Prefetch(body func()) {
-	inner := &Block{}
-	b.within(inner, func() []*Value { body(); return nil })
-	defined := map[*Value]*Stmt{}
-	for _, s := range inner.Stmts {
-		for _, r := range s.Results {
-			defined[r] = s
-		}
-	}
+	inner, defined := b.aside(body)
 	for _, s := range inner.Stmts {
 		if s.Op != OpLoad || s.Ref.Buf.Space != Global || s.Ref.Gather != nil {
 			continue
@@ -32,18 +25,23 @@ func (b *Builder) Prefetch(body func()) {
 	}
 }
 
-// PrefetchRow asks for the lines of what body loads and stores, of arguments, that has a line
-// or more for each value of row, at places known without loading. A line that begins less
-// than first elements before has been asked for already.
-func (b *Builder) PrefetchRow(row Index, first int64, body func()) {
-	inner := &Block{}
+// aside is what body does, in no block yet, and which statement defines each value of it.
+func (b *Builder) aside(body func()) (inner *Block, defined map[*Value]*Stmt) {
+	inner, defined = &Block{}, map[*Value]*Stmt{}
 	b.within(inner, func() []*Value { body(); return nil })
-	defined := map[*Value]*Stmt{}
 	for _, s := range inner.Stmts {
 		for _, r := range s.Results {
 			defined[r] = s
 		}
 	}
+	return inner, defined
+}
+
+// PrefetchRow asks for the lines of what body loads and stores, of arguments, that has a line
+// or more for each value of row, at places known without loading. A line that begins less
+// than first elements before has been asked for already.
+func (b *Builder) PrefetchRow(row Index, first int64, body func()) {
+	inner, defined := b.aside(body)
 	var asked []Ref
 	kept := map[*Stmt]bool{}
 	for _, s := range inner.Stmts {

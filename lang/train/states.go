@@ -97,19 +97,23 @@ func (u *updater) averaging() bool {
 	if u.o.average == nil {
 		return true
 	}
-	x := u.o.average.Value
+	v, ok := u.number("average", u.o.average.Value, 1, "a number between 0 and 1, such as 0.999", "omit `average` to keep no average")
+	if ok {
+		u.keep = v
+	}
+	return ok
+}
+
+// number reads an option that is a number between 0 and a limit.
+func (u *updater) number(name string, x syntax.Expr, limit float64, want, hint string) (value.Value, bool) {
 	v := u.f.Symbolic(x)
 	c, ok := value.NumberOf(v)
 	if !ok {
 		u.f.NotA(x, v, "a number")
-		return false
+	} else if ok = u.f.Between(x, v, 0, limit); !ok {
+		u.f.Wants("E0506", x, want, hint, "`%s` is %s", name, value.FormatNumber(c))
 	}
-	if !u.f.Between(x, v, 0, 1) {
-		u.f.Wants("E0506", x, "a number between 0 and 1, such as 0.999", "omit `average` to keep no average", "`average` is %s", value.FormatNumber(c))
-		return false
-	}
-	u.keep = v
-	return true
+	return v, ok
 }
 
 // averaged adds the exponential average of a parameter that now is next, a state that

@@ -194,14 +194,8 @@ func (u *updater) clipScale() bool {
 		return true
 	}
 	x := u.o.clip.Value
-	v := u.f.Symbolic(x)
-	c, ok := value.NumberOf(v)
+	v, ok := u.number("clip", x, math.Inf(1), "a positive finite limit", "omit `clip` to disable clipping")
 	if !ok {
-		u.f.NotA(x, v, "a number")
-		return false
-	}
-	if !u.f.Between(x, v, 0, math.Inf(1)) {
-		u.f.Wants("E0506", x, "a positive finite limit", "omit `clip` to disable clipping", "`clip` is %s", value.FormatNumber(c))
 		return false
 	}
 	u.f.Scope = "optimizer.clip"
