@@ -38,60 +38,32 @@ func Flops(f *ir.Func) int64 {
 	return sum
 }
 
-// pairs are how many pairs of query and key a mask of positions lets through, and how
-// many there are, along the axis of queries that most of it compares.
+// pairs are how many pairs of query and key masks of positions let through, and how many there are, along
+// the loop of queries that most masks compare. Bounds that are known at run time alone hide none.
 func (k *Kernel) pairs() (seen, all int64) {
-	row := ir.Axis{Size: 1}
-	limits, most := k.limits(row.Name)
-	for _, x := range k.Attention.Rows {
-		if found, n := k.limits(x.Name); n > most {
-			row, limits, most = x, found, n
-		}
+	l := k.AttentionLoops(k.Attention.Outs)
+	rows, keys := int64(1), l.Key.Size
+	if len(l.Rows) > 0 {
+		rows = l.Rows[0].Size
 	}
-	rows, keys := int64(row.Size), int64(k.Attention.Key.Size)
 	for i := range rows {
 		lo, hi := int64(0), keys
-		for _, l := range limits {
-			switch at := l.Row*i + l.Const; {
-			case l.Key == 1:
-				lo = max(lo, -at)
-			case l.Key == -1:
+		for _, x := range l.Limits {
+			at := x.At.Const
+			if x.Row {
+				at += i
+			}
+			switch {
+			case len(x.At.Plus)+len(x.At.Minus) > 0:
+			case x.Upper:
 				hi = min(hi, at+1)
-			case at < 0:
-				hi = 0
+			default:
+				lo = max(lo, at)
 			}
 		}
 		seen += max(0, hi-lo)
 	}
 	return seen, rows * keys
-}
-
-// limits are those of keys along an axis of queries, and how many of them depend on the query.
-// Positions that depend on the device, and windows of others, make none.
-func (k *Kernel) limits(row string) (out []Affine, ofRows int) {
-	m := Masks{Position: func(v *ir.Value) (p Affine, ok bool) {
-		o := v.Def
-		if o == nil || o.Name != op.Index || o.Attrs.Has(ir.AttrFirst) || op.DependsOnDevice(o) {
-			return p, false
-		}
-		switch o.Attrs.Text("axis") {
-		case k.Attention.Key.Name:
-			return Affine{Key: 1}, true
-		case row:
-			return Affine{Row: 1}, true
-		}
-		return p, false
-	}}
-	m.Scores(k.Attention.Scores).Needs(func(c Condition) bool {
-		if l := c.Limit; max(l.Key, -l.Key) <= 1 {
-			out = append(out, l)
-			if l.Row != 0 {
-				ofRows++
-			}
-		}
-		return true
-	}, nil)
-	return out, ofRows
 }
 
 // Factors is the dtype of what the products of a kernel function multiply, the widest of several;
