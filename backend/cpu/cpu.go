@@ -44,7 +44,7 @@ func resolve(name string) (backend.Target, error) {
 type cpu struct{ target.Target }
 
 func (c *cpu) Info() targetinfo.Info {
-	return targetinfo.Info{Name: c.Name, VectorBits: c.VectorBits, L1: c.L1, L2: c.L2, Disk: true, Chunk: targetinfo.Chunks(256)}
+	return targetinfo.Info{Name: c.Name, Disk: true, Chunk: targetinfo.Chunks(256)}
 }
 
 func (c *cpu) Unfit(*fusion.Kernel) string { return "" }

@@ -17,7 +17,7 @@ type span struct {
 // keySpans are the blocks of so many keys of which the present rows see any: first those of which
 // each row sees all, if masks hide keys from above alone.
 func (f *folding) keySpans(size int64) []span {
-	seen, open := f.bounding(f.Key.Size), f.bounding(f.Key.Size)
+	seen, open := &bounding{folding: f}, &bounding{folding: f}
 	for _, l := range f.Limits {
 		at := func(last bool) known {
 			row := f.i32(0)
@@ -45,7 +45,7 @@ func (f *folding) keySpans(size int64) []span {
 // each row sees all.
 func (f *folding) rowSpans(size int64) []span {
 	n := f.Rows[0].Size
-	seen, open := f.bounding(n), f.bounding(n)
+	seen, open := &bounding{folding: f}, &bounding{folding: f}
 	either := func(least known, none int64) known { // all rows, or none
 		return f.apply(op.Select, f.apply(op.Ge, least, f.i32(0)), f.i32(n-none), f.i32(none))
 	}
@@ -73,7 +73,7 @@ func (f *folding) rowSpans(size int64) []span {
 	if !f.splits() {
 		return []span{{from: seen.lo.x, to: seen.hi.x}}
 	}
-	closed := f.bounding(n)
+	closed := &bounding{folding: f}
 	closed.hi = open.lo
 	if seen.hi.x != nil {
 		closed.hi = f.apply(op.Min, seen.hi, open.lo)
@@ -135,11 +135,8 @@ func (f *folding) minus(x known) known { return f.apply(op.Sub, f.i32(0), x) }
 // bounding collects the bounds of a loop over an axis.
 type bounding struct {
 	*folding
-	size   int64
 	lo, hi known
 }
-
-func (f *folding) bounding(size int64) *bounding { return &bounding{folding: f, size: size} }
 
 // from and below add a bound that is made of p; it is open where that is too large for one.
 func (b *bounding) from(x known, p fusion.Affine, open int64) {

@@ -34,7 +34,6 @@ type verifier struct {
 	frames []*known
 	stored map[*Buffer]bool // by this phase or one before
 	guards int              // ifs around the present place
-	order  int              // of ranges
 }
 
 // known is what is defined in an open block and those around it.

@@ -7,10 +7,6 @@ type Info struct {
 	// Exact asks for float64 everywhere (the reference's second mode).
 	Exact bool
 
-	// VectorBits is the width of a vector register; L1 and L2 are the sizes of the first two data caches, in bytes.
-	// Zero if there are none.
-	VectorBits, L1, L2 int
-
 	// Disk says whether a device can offload to disk, and not to memory of the host alone.
 	Disk bool
 

@@ -71,7 +71,6 @@ func together(a, b *ir.Op) bool { return a.Run == b.Run && a.Task == b.Task }
 // joining is what is known of the calls of a function.
 type joining struct {
 	context *pass.Context
-	f       *ir.Func
 	shared  *kernels
 	at      map[*ir.Op]int
 	readers map[*ir.Value][]*ir.Op
@@ -80,7 +79,7 @@ type joining struct {
 }
 
 func newJoining(c *pass.Context, f *ir.Func, shared *kernels) *joining {
-	j := &joining{context: c, f: f, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, same: map[*ir.Value]*ir.Value{}}
+	j := &joining{context: c, shared: shared, at: map[*ir.Op]int{}, readers: map[*ir.Value][]*ir.Op{}, result: map[*ir.Value]bool{}, same: map[*ir.Value]*ir.Value{}}
 	for i, o := range f.Ops {
 		j.at[o] = i
 		for _, v := range o.Args {

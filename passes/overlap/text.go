@@ -11,7 +11,6 @@ import (
 // the place of all, among which every run stands as one operation. A function without
 // tasks is like one task.
 type text struct {
-	f    *ir.Func
 	task *ir.Task // nil in a function without tasks
 	run  *ir.Run  // nil outside
 	ops  []*ir.Op // but `enter_turn` and `leave_turn`
@@ -29,14 +28,14 @@ func textsOf(f *ir.Func) (out []*text) {
 	var t *text
 	f.Runs(func(run *ir.Run, ops []*ir.Op) {
 		if task := ops[0].Task; t == nil || t.task != task {
-			t = &text{f: f, task: task, runs: map[*ir.Op]*text{}}
+			t = &text{task: task, runs: map[*ir.Op]*text{}}
 			out = append(out, t)
 		}
 		if run == nil {
 			t.add(ops[0])
 			return
 		}
-		in := &text{f: f, task: t.task, run: run}
+		in := &text{task: t.task, run: run}
 		for _, o := range ops {
 			in.add(o)
 		}

@@ -21,12 +21,11 @@ func inside(o *tile.Op) []*tile.Block {
 // carried is what a loop carries: some tiles in registers, the others, of too many
 // vectors, in scratch.
 type carried struct {
-	loop *tile.Op
 	like []*registers // of each; nil for those in scratch
 }
 
 func (l *lowering) carriedBy(o *tile.Op) carried {
-	c := carried{loop: o, like: make([]*registers, len(o.Args))}
+	c := carried{like: make([]*registers, len(o.Args))}
 	for i, a := range o.Args {
 		c.like[i], _ = l.registersFor(a.Type.Dims)
 	}
