@@ -25,7 +25,7 @@ func (b *Builder) Prefetch(body func()) {
 	}
 }
 
-// aside is what body does, in no block yet, and which statement defines each value of it.
+// aside runs body into a block of its own, and maps each value to the statement that defines it.
 func (b *Builder) aside(body func()) (inner *Block, defined map[*Value]*Stmt) {
 	inner, defined = &Block{}, map[*Value]*Stmt{}
 	b.within(inner, func() []*Value { body(); return nil })

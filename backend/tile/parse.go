@@ -38,8 +38,8 @@ func Parse(text string) (*Program, error) {
 // recurse.
 const maxDepth = 64
 
-// parser reads a line after the other. Behind a mistake there is nothing left of the line: whatever
-// else is read of it is empty, and the first mistake counts.
+// parser reads line by line. It keeps the first mistake of a line and drops the rest of that line, so that
+// whatever reads on finds nothing.
 type parser struct {
 	p       *Program
 	err     error
@@ -69,7 +69,7 @@ type scope struct {
 	yields bool // seen its yield
 }
 
-// want notes that something else was expected here.
+// want reports that something else was expected here.
 func (p *parser) want(what string) {
 	found := "the end of the line"
 	if len(p.words) > 0 {
@@ -78,7 +78,7 @@ func (p *parser) want(what string) {
 	p.fail(fmt.Errorf("found %s; expected %s", found, what))
 }
 
-// fail notes a mistake in the line.
+// fail keeps the first mistake of a line, and drops the rest of the line.
 func (p *parser) fail(err error) {
 	if p.err == nil {
 		p.err, p.words = err, nil
@@ -185,7 +185,7 @@ func (p *parser) declaration(text string) {
 	}
 }
 
-// uses are what programs do to arguments.
+// uses map words to the uses of arguments.
 var uses = map[string]Use{"read": Read, "write": Write, "readwrite": ReadWrite}
 
 func (p *parser) buffer(work bool) {
@@ -279,7 +279,7 @@ func (p *parser) phase() {
 	}
 }
 
-// newRange is name in axis=extent by size, which s has from now on.
+// newRange reads name in axis=extent by size, and adds the range to s.
 func (p *parser) newRange(s *scope) *Range {
 	r := &Range{Name: p.ident("the name of a range")}
 	p.expect("in")

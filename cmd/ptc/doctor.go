@@ -171,7 +171,7 @@ func lookMPI() (string, bool) {
 	return library + ", started by " + launcher, true
 }
 
-// found is what was found, or why not.
+// found returns what was found, or the error as the reason why not.
 func found(what string, err error) (string, bool) {
 	if err != nil {
 		return err.Error(), false

@@ -43,7 +43,7 @@ func multiplyAdds(t target.Target) (*kernel.Kernel, loop, error) {
 		tasks: tasksOfArithmetic, bufs: func(a *arrays) []uintptr { return []uintptr{a.results} }}, err
 }
 
-// MultiplyAdds is a kernel in whose tasks a loop of so many steps multiplies and adds independent vectors, and nothing else.
+// MultiplyAdds builds a kernel that multiplies and adds independent vectors in a loop of so many steps, and does nothing else.
 func MultiplyAdds(name string, m kernel.Machine, tasks, steps int64, vectors int) (*kernel.Kernel, error) {
 	lanes := m.Lanes(kernel.F32)
 	b := kernel.New(name, tasks)

@@ -56,7 +56,7 @@ var requests = map[string]request{
 	"workspace/executeCommand": decoded(execute),
 }
 
-// decoded answers by its parameters.
+// decoded decodes the parameters of a request for answer.
 func decoded[P any](answer func(context.Context, *server, P) (any, error)) request {
 	return func(ctx context.Context, s *server, params json.RawMessage) (any, error) {
 		var p P
@@ -247,7 +247,7 @@ var notifications = map[string]func(*server, json.RawMessage) error{
 	}),
 }
 
-// edited makes the programs anew if take reports a change of the documents or of how they are compiled.
+// edited handles a notification: if take reports a change of documents or settings, it makes the programs anew.
 func edited[P any](take func(*server, P) bool) func(*server, json.RawMessage) error {
 	return func(s *server, params json.RawMessage) error {
 		var p P

@@ -38,8 +38,8 @@ func Flops(f *ir.Func) int64 {
 	return sum
 }
 
-// pairs are how many pairs of query and key masks of positions let through, and how many there are, along
-// the loop of queries that most masks compare. Bounds that are known at run time alone hide none.
+// pairs counts the pairs of query and key that masks of positions let through, and all pairs, along the loop
+// of queries that most masks compare. Bounds that are known only at run time hide none.
 func (k *Kernel) pairs() (seen, all int64) {
 	l := k.AttentionLoops(k.Attention.Outs)
 	rows, keys := int64(1), l.Key.Size

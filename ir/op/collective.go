@@ -159,7 +159,7 @@ func group(attrs ir.Attrs) ([]string, error) {
 	return over, nil
 }
 
-// knownReduction is what is wrong with the reduction, or nil.
+// knownReduction rejects reductions other than sum and max.
 func knownReduction(attrs ir.Attrs) error {
 	if r := attrs.Text("reduce"); r != "sum" && r != "max" {
 		return &ShapeError{Msg: fmt.Sprintf("unknown reduction `%s`", r), Want: "`sum` or `max`", Candidates: []string{"sum", "max"}}
@@ -215,7 +215,7 @@ func scattered(t ir.Type, axis string, over []string, parts int) (ir.Type, error
 	return c, nil
 }
 
-// amongGroup infers the results of a collective among the parts of a group, by its mesh axes.
+// amongGroup checks the group of a collective, and passes its mesh axes and its size to infer.
 func amongGroup(infer func(args []ir.Type, attrs ir.Attrs, over []string, parts int) ([]ir.Type, error)) func([]ir.Type, ir.Attrs) ([]ir.Type, error) {
 	return func(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 		over, err := group(attrs)
@@ -226,7 +226,7 @@ func amongGroup(infer func(args []ir.Type, attrs ir.Attrs, over []string, parts 
 	}
 }
 
-// alongEach is the type of each operand along its axis.
+// alongEach applies of to each operand and its axis.
 func alongEach(args []ir.Type, attrs ir.Attrs, of func(t ir.Type, axis string) (ir.Type, error)) ([]ir.Type, error) {
 	out, err := make([]ir.Type, len(args)), alongAxes(args, attrs)
 	for i := 0; i < len(args) && err == nil; i++ {

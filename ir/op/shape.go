@@ -177,7 +177,7 @@ func repeated(names []string) string {
 // one makes the usual result of Infer.
 func one(t ir.Type) ([]ir.Type, error) { return []ir.Type{t}, nil }
 
-// only is the type of the one result, or none if there is an error.
+// only returns t as the type of the only result, or the error.
 func only(t ir.Type, err error) ([]ir.Type, error) {
 	if err != nil {
 		return nil, err

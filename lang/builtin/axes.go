@@ -65,7 +65,7 @@ func init() {
 	}
 }
 
-// ofTensor is a function whose first argument, x, is a tensor.
+// ofTensor adapts a function whose first argument, x, must be a tensor.
 func ofTensor(do func(f *eval.Frame, c *eval.Call, x value.Tensor) value.Value) func(*eval.Frame, *eval.Call) value.Value {
 	return func(f *eval.Frame, c *eval.Call) value.Value {
 		x, ok := f.TensorArg(c, 0)

@@ -7,7 +7,7 @@ import (
 	"ptc/ir"
 )
 
-// at changes an operation for which is holds.
+// at picks an operation for which is holds, and changes it.
 func at(is func(o *ir.Op) bool, change func(r *rand.Rand, s site) bool) func(*rand.Rand, *ir.Module) bool {
 	return func(r *rand.Rand, m *ir.Module) bool {
 		s, ok := one(r, m, is)
