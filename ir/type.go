@@ -142,6 +142,15 @@ func (t Type) Clone() Type {
 	return c
 }
 
+// CloneTypes copies the types of values.
+func CloneTypes(vs []*Value) []Type {
+	out := make([]Type, len(vs))
+	for i, v := range vs {
+		out[i] = v.Type.Clone()
+	}
+	return out
+}
+
 // WithDType is t with another dtype, and no padding.
 func (t Type) WithDType(d DType) Type {
 	c := t.Clone()

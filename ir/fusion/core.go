@@ -245,11 +245,7 @@ func (c *Core) Kernel(results []*ir.Value) *ir.Func {
 		for i, a := range o.Args {
 			args[i] = of(a)
 		}
-		var types []ir.Type
-		for _, r := range o.Results {
-			types = append(types, r.Type.Clone())
-		}
-		n := f.NewOp(o.Name, args, o.Attrs, types...)
+		n := f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 		n.Pos, n.Scope = o.Pos, o.Scope
 		for i, r := range o.Results {
 			at[r] = n.Results[i]

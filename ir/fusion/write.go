@@ -35,11 +35,7 @@ func (w *writer) copy(v *ir.Value) *ir.Value {
 	for _, a := range o.Args {
 		args = append(args, w.copy(a))
 	}
-	var types []ir.Type
-	for _, r := range o.Results {
-		types = append(types, r.Type.Clone())
-	}
-	n := w.f.NewOp(o.Name, args, o.Attrs, types...)
+	n := w.f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 	w.f.Ops = append(w.f.Ops, n)
 	for i, r := range o.Results {
 		w.at[r] = n.Results[i]

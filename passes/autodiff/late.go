@@ -118,11 +118,7 @@ func (s *sinker) sink(o *ir.Op, run *ir.Run) {
 	for i, a := range o.Args {
 		args[i] = s.read(a)
 	}
-	var types []ir.Type
-	for _, r := range o.Results {
-		types = append(types, r.Type.Clone())
-	}
-	n := s.f.NewOp(o.Name, args, o.Attrs, types...)
+	n := s.f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, o.Slot
 	n.Remat, n.Run = true, run
 	for i, r := range o.Results {

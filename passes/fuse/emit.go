@@ -119,11 +119,7 @@ func kernelOf(g *group, b body) *ir.Func {
 
 // appendCopy appends o on other operands to f, and notes its results there.
 func appendCopy(f *ir.Func, o *ir.Op, args []*ir.Value, at map[*ir.Value]*ir.Value) {
-	var types []ir.Type
-	for _, r := range o.Results {
-		types = append(types, r.Type.Clone())
-	}
-	n := f.NewOp(o.Name, args, o.Attrs, types...)
+	n := f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 	for i, r := range o.Results {
 		at[r] = n.Results[i]
 	}

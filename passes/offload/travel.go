@@ -219,11 +219,7 @@ type home struct {
 
 // transfer emits one of args, which are vs.
 func (w *rewriter) transfer(name string, vs, args []*ir.Value, like *ir.Op, run *ir.Run, why ir.Str) *ir.Op {
-	var types []ir.Type
-	for _, v := range vs {
-		types = append(types, v.Type.Clone())
-	}
-	x := w.f.NewOp(name, args, ir.A("why", why), types...)
+	x := w.f.NewOp(name, args, ir.A("why", why), ir.CloneTypes(vs)...)
 	x.Scope, x.Pos, x.Task, x.Micro, x.Run = like.Scope, like.Pos, like.Task, like.Micro, run
 	w.out = append(w.out, x)
 	return x

@@ -199,14 +199,6 @@ func readers(ops []*ir.Op) func(*ir.Value) int {
 	}
 }
 
-func types(x *ir.Op) []ir.Type {
-	var out []ir.Type
-	for _, r := range x.Results {
-		out = append(out, r.Type.Clone())
-	}
-	return out
-}
-
 // fill moves kernels that the collective at i does not need from before it to after
 // it, if its result is read soon: they then run concurrently with it. It stops at any
 // other communication, whose order stays, and leaves it a kernel to overlap with.

@@ -190,7 +190,7 @@ func moved(x *ir.Op) (n int64) {
 // doneOf is the done of a started operation, whose results take the place of its
 // own.
 func doneOf(f *ir.Func, x *ir.Op, with map[*ir.Value]*ir.Value) *ir.Op {
-	d := f.NewOp(collective.Done, x.Results, nil, types(x)...)
+	d := f.NewOp(collective.Done, x.Results, nil, ir.CloneTypes(x.Results)...)
 	d.Scope, d.Pos, d.Task, d.Run = x.Scope, x.Pos, x.Task, x.Run
 	for i, r := range x.Results {
 		with[r] = d.Results[i]

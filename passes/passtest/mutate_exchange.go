@@ -31,11 +31,7 @@ var Exchanges = []Mutation{
 			return false
 		}
 		o := s.op()
-		var types []ir.Type
-		for _, v := range o.Results {
-			types = append(types, v.Type.Clone())
-		}
-		again := s.f.NewOp(started(o).Name, slices.Clone(o.Results), started(o).Attrs, types...)
+		again := s.f.NewOp(started(o).Name, slices.Clone(o.Results), started(o).Attrs, ir.CloneTypes(o.Results)...)
 		again.At, again.Wait = slices.Clone(started(o).At), started(o).Wait
 		if o.At != nil {
 			again.At = slices.Clone(o.At)
@@ -98,11 +94,7 @@ var Exchanges = []Mutation{
 	}},
 	{"send or receive twice", at(message, func(_ *rand.Rand, s site) bool {
 		o := s.op()
-		var types []ir.Type
-		for _, v := range o.Results {
-			types = append(types, v.Type.Clone())
-		}
-		again := s.f.NewOp(o.Name, slices.Clone(o.Args), o.Attrs, types...)
+		again := s.f.NewOp(o.Name, slices.Clone(o.Args), o.Attrs, ir.CloneTypes(o.Results)...)
 		s.f.Ops = slices.Insert(s.f.Ops, s.i+1, again)
 		return true
 	})},

@@ -238,11 +238,7 @@ func (r *rewriter) copy(o *ir.Op) {
 // clone puts a copy of o with other operands where the backward phase is, and says how
 // often it is done.
 func (r *rewriter) clone(o *ir.Op, args []*ir.Value) (n *ir.Op, times int) {
-	var types []ir.Type
-	for _, x := range o.Results {
-		types = append(types, x.Type.Clone())
-	}
-	n = r.f.NewOp(o.Name, args, o.Attrs, types...)
+	n = r.f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 	n.Scope, n.Pos, n.Slot = o.Scope, o.Pos, o.Slot
 	n.Remat, n.Run = true, r.run
 	if o.Run == nil {

@@ -95,14 +95,11 @@ func (c *counter) counted(v *ir.Value) *ir.Value {
 		return c.of[v]
 	}
 	o := v.Def
-	args, types := make([]*ir.Value, len(o.Args)), make([]ir.Type, len(o.Results))
+	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
 		args[i] = c.counted(a)
 	}
-	for i, r := range o.Results {
-		types[i] = r.Type.Clone()
-	}
-	n := c.s.f.NewOp(o.Name, args, o.Attrs, types...)
+	n := c.s.f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 	n.Scope, n.Pos = o.Scope, o.Pos
 	c.s.out = append(c.s.out, n)
 	for i, r := range o.Results {

@@ -199,11 +199,7 @@ func (p *program) emit(o *ir.Op) {
 	for i, v := range o.Args {
 		args[i] = p.value(v, o)
 	}
-	var types []ir.Type
-	for _, r := range o.Results {
-		types = append(types, r.Type.Clone())
-	}
-	n := p.f.NewOp(o.Name, args, o.Attrs, types...)
+	n := p.f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 	n.Scope, n.Pos, n.Remat, n.Run = o.Scope, o.Pos, o.Remat, o.Run
 	p.put(n, o.PerMicro())
 	for i, r := range o.Results {

@@ -39,14 +39,11 @@ func (s *splitter) again(v *ir.Value) *ir.Value {
 		return w
 	}
 	o := v.Def
-	args, types := make([]*ir.Value, len(o.Args)), make([]ir.Type, len(o.Results))
+	args := make([]*ir.Value, len(o.Args))
 	for i, a := range o.Args {
 		args[i] = s.again(a)
 	}
-	for j, r := range o.Results {
-		types[j] = r.Type.Clone()
-	}
-	n := s.f.NewOp(o.Name, args, o.Attrs, types...)
+	n := s.f.NewOp(o.Name, args, o.Attrs, ir.CloneTypes(o.Results)...)
 	n.Scope, n.Pos = o.Scope, o.Pos
 	s.stage[n], s.phase[n] = anywhere, s.phase[o]
 	s.text.out = append(s.text.out, n)

@@ -201,11 +201,7 @@ func (s *splitter) only(o *ir.Op) {
 	}
 	at := s.slot(o, true)
 	at.Run = s.text.run(o.Run)
-	types := make([]ir.Type, len(o.Results))
-	for j, r := range o.Results {
-		types[j] = r.Type.Clone()
-	}
-	n := s.copyOf(o, args, o.Attrs, types, at)
+	n := s.copyOf(o, args, o.Attrs, ir.CloneTypes(o.Results), at)
 	for j, r := range n.Results {
 		s.of[o.Results[j]] = &state{part: r, kind: "sum"}
 	}
