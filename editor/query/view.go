@@ -1,6 +1,8 @@
 package query
 
 import (
+	"unicode/utf8"
+
 	"ptc/editor/analysis"
 	"ptc/editor/protocol"
 	"ptc/editor/text"
@@ -76,7 +78,8 @@ func (v *View) nearest(p protocol.Position) int {
 		if at == 0 {
 			return 0
 		}
-		p = t.Position(at - 1)
+		_, last := utf8.DecodeLastRuneInString(t.String[:at])
+		p = t.Position(at - last)
 	}
 }
 
