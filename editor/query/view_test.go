@@ -16,7 +16,8 @@ func TestNearestPastWideCharacters(t *testing.T) {
 	const src = "\n\nconfig { a = 4 }\n"
 	v := viewOf(&txtar.Archive{}, "a.ptl", src)
 	v.Now = text.New(strings.Replace(src, "a =", "a öö\U0001F600ö =", 1))
-	if at, first := v.nearest(protocol.Position{Line: 2, Character: 15}), strings.Index(src, "config"); at < first || at > strings.Index(src, "=") {
-		t.Errorf("offset %d; expected one of the line, from %d on, before what was typed", at, first)
+	first, last := strings.Index(src, "\nconfig"), strings.Index(src, "=")
+	if at := v.nearest(protocol.Position{Line: 2, Character: 15}); at < first || at > last {
+		t.Errorf("offset %d; expected one from the end of the line before, %d, to what was typed, %d", at, first, last)
 	}
 }
