@@ -5,11 +5,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"testing"
 
 	"ptc"
 	"ptc/compiler"
+	"ptc/internal/collective"
 )
 
 // keptIn is the folder that the data of kept plans is relative to.
@@ -25,6 +28,7 @@ var kept = map[string]struct {
 	"format-5/mlp.plan":    {4, 5.545359134674072, ""},
 	"format-5/gpt.plan":    {2, 5.554828643798828, ""},
 	"format-5/native.plan": {4, 5.545359134674072, "amd64"},
+	"format-5/moved.plan":  {4, 4.156604766845703, ""}, // with words of package renamed
 }
 
 // TestKeptPlans: what was compiled once can be read, explained and run.
@@ -42,6 +46,11 @@ func TestKeptPlans(t *testing.T) {
 		}
 		if d := ptc.Explain(plan); d.Parameters.Elements < 1000 {
 			t.Errorf("%s: %+v", name, d)
+		}
+		for _, x := range ptc.Explain(plan).Transfers {
+			if x.Kind != collective.HostToDevice && x.Kind != collective.DeviceToHost {
+				t.Errorf("%s: a transfer is called %s", name, x.Kind)
+			}
 		}
 		if want.arch != "" && want.arch != runtime.GOARCH {
 			continue // code for other processors
@@ -91,6 +100,7 @@ func TestKeptDumps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		old := formerly.FindAll(text, -1)
 		for range 2 {
 			again, _, err := compiler.Opt(name, text, nil, "ref")
 			if err != nil {
@@ -99,5 +109,11 @@ func TestKeptDumps(t *testing.T) {
 			}
 			text = []byte(again)
 		}
+		if strings.HasSuffix(name, "22-order.ptir") && len(old) < 7 || formerly.Match(text) {
+			t.Errorf("%s has %d words of earlier versions, and is printed with %q", name, len(old), formerly.FindAll(text, -1))
+		}
 	}
 }
+
+// formerly are words of the IR that later versions do not print.
+var formerly = regexp.MustCompile(`(?m) = (fetch|store|part|hold|enter_turn|leave_turn) |^  turns `)

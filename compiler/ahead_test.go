@@ -129,11 +129,11 @@ func TestPostedRun(t *testing.T) {
 		for i := range x.Devices {
 			for j := range x.Devices[i].Progs {
 				if d := cmp.Diff(instructions(y, i, j), instructions(x, i, j)); d != "" {
-					t.Fatalf("%s: device %d, the turns of the plan (+) and of the module (-):\n%s", layout, i, d)
+					t.Fatalf("%s: device %d, the ticks of the plan (+) and of the module (-):\n%s", layout, i, d)
 				}
 			}
 		}
-		for i := range p.Devices { // what is received in the turn before meets this turn's in one place
+		for i := range p.Devices { // what is received in the tick before meets this tick's in one place
 			d := &p.Devices[i]
 			in := slices.IndexFunc(d.Progs[0].Instrs, func(in program.Instr) bool { return in.Ahead == 1 && len(in.Bufs) == 1 })
 			if in < 0 || d.Progs[0].Instrs[in].Comm == nil {

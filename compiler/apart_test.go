@@ -81,7 +81,7 @@ func (p *apart) plan(f *ir.Func) {
 			o.At, o.Spread = append(o.At, p.spread[v].at), append(o.Spread, p.spread[v].by)
 		}
 		switch o.Name {
-		case ir.Enter, ir.Leave, ir.EnterTurn, ir.LeaveTurn:
+		case ir.Enter, ir.Leave, ir.EnterTick, ir.LeaveTick:
 		default:
 			o.Wait = ir.WaitAll
 		}
@@ -90,9 +90,9 @@ func (p *apart) plan(f *ir.Func) {
 	f.Renumber()
 }
 
-// add appends an operation. What is added up is brought to the place of all turns.
+// add appends an operation. What is added up is brought to the place of all ticks.
 func (p *apart) add(o *ir.Op) {
-	if o.Name == ir.LeaveTurn {
+	if o.Name == ir.LeaveTick {
 		o.Args[1] = p.copy(o.Args[1], o.Slot, o.Scope, p.spread[o.Args[0]])
 		p.spread[o.Result()] = p.spread[o.Args[0]]
 	}
@@ -155,7 +155,7 @@ func (p *apart) copy(v *ir.Value, slot ir.Slot, scope string, to placed) *ir.Val
 // bytes are those of v, and for how many instances and microbatches it is there.
 func (p *apart) bytes(v *ir.Value) (size int64, instances, micros int) {
 	micros = 1
-	if v.PerMicro() && v.Def == nil || v.Def != nil && v.Def.Name != ir.EnterTurn && v.PerMicro() {
+	if v.PerMicro() && v.Def == nil || v.Def != nil && v.Def.Name != ir.EnterTick && v.PerMicro() {
 		micros = p.f.Micro
 	}
 	return (int64(v.Type.Bytes()) + 63) / 64 * 64, v.Count(), micros

@@ -44,7 +44,7 @@ func TestAttentionKeepsNoScores(t *testing.T) {
 }
 
 // TestMovedGradients: gradients lie where activations were, but for less than those of one block, as those that
-// are made at the end of a turn need not be moved to another block's place. Parameters, two states and gradients
+// are made at the end of an iteration need not be moved to another block's place. Parameters, two states and gradients
 // are four times the parameters.
 func TestMovedGradients(t *testing.T) {
 	src, err := os.ReadFile("../examples/gpt/gpt.ptl")

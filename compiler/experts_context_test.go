@@ -51,7 +51,7 @@ train M {
 func TestExpertsOfSharedSequences(t *testing.T) {
 	const layers, batch, seq, embed, slots = 2, 4, 16, 16, 8 * 10
 	one := trainedOn(t, sequences, "mesh cp = 1", "ref:f64")
-	turns := trainedOn(t, sequences, "accumulate = 2", "ref:f64")
+	ticks := trainedOn(t, sequences, "accumulate = 2", "ref:f64")
 	for _, l := range []struct {
 		rules         string
 		cp, ep, micro int64
@@ -59,8 +59,8 @@ func TestExpertsOfSharedSequences(t *testing.T) {
 	}{
 		{"mesh cp = 2  shard seq over cp { attention = gather }", 2, 1, 1, one},
 		{"mesh cp = 2, ep = 2  shard seq over cp { attention = ring  order = zigzag }  shard batch, experts over ep", 2, 2, 1, one},
-		{"mesh cp = 2, ep = 2  shard seq over cp { attention = ring }  shard batch, experts over ep  accumulate = 2  recompute Block", 2, 2, 2, turns},
-		{"mesh pp = 2, cp = 2, ep = 2  pipeline blocks over pp { schedule = 1f1b  microbatches = 2 }  shard seq over cp { attention = ring }  shard batch, experts over ep  zero 1 over (cp, ep)", 2, 2, 2, turns},
+		{"mesh cp = 2, ep = 2  shard seq over cp { attention = ring }  shard batch, experts over ep  accumulate = 2  recompute Block", 2, 2, 2, ticks},
+		{"mesh pp = 2, cp = 2, ep = 2  pipeline blocks over pp { schedule = 1f1b  microbatches = 2 }  shard seq over cp { attention = ring }  shard batch, experts over ep  zero 1 over (cp, ep)", 2, 2, 2, ticks},
 	} {
 		if r := matrix.Compare(l.like, trainedOn(t, sequences, l.rules, "ref:f64"), matrix.Target{Name: "ref:f64", Tolerance: 1e-10}); !r.OK() {
 			t.Errorf("%s: %v", l.rules, r)

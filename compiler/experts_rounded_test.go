@@ -163,18 +163,18 @@ func TestOneTokenFurther(t *testing.T) {
 	}
 }
 
-// TestGradientsOfTurns: in every precision, gradients of microbatches are added before devices reduce them, so that a step
+// TestGradientsOfTicks: in every precision, gradients of microbatches are added before devices reduce them, so that a step
 // reduces each parameter once over the devices of data parallelism, whatever scales what products add up.
-func TestGradientsOfTurns(t *testing.T) {
+func TestGradientsOfTicks(t *testing.T) {
 	const least = 1024 // bytes; of biases and gains, and of what maxima are found of, there are fewer
 	for _, model := range []string{"gpt", "llama", "moe"} {
 		for _, spec := range []string{"dp2 1f1b:2:4", "dp2"} {
-			turns := ""
+			ticks := ""
 			if spec == "dp2" {
-				turns = "accumulate = 4\n"
+				ticks = "accumulate = 4\n"
 			}
 			for _, x := range []precision{precisions[0], lowPrecisions[0], lowPrecisions[1]} {
-				p := planFor(t, model, spec, "layers=4", turns+x.rule)
+				p := planFor(t, model, spec, "layers=4", ticks+x.rule)
 				for i := range p.Devices {
 					d := &p.Devices[i]
 					var want, got int64

@@ -49,7 +49,7 @@ func sums(p *program.Plan) (out []int) {
 	return out
 }
 
-// TestParts: sums in parts are those in one, in pipelines of microbatches, whose first turn
+// TestParts: sums in parts are those in one, in pipelines of microbatches, whose first tick
 // has nothing to add to, and on several devices. Every pass's module is verified, and
 // fusing proved.
 func TestParts(t *testing.T) {
@@ -97,7 +97,7 @@ func TestParts(t *testing.T) {
 		})
 	}
 	if first == 0 {
-		t.Error("no sum of parts has another kernel in the first turn")
+		t.Error("no sum of parts has another kernel in the first tick")
 	}
 }
 

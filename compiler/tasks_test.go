@@ -39,7 +39,7 @@ func fused(t *testing.T, o compiler.Options) (m *ir.Module) {
 }
 
 // tasked compiles source up to `fuse` for a target, and plans it apart: with its tasks, and
-// with their turns one after the other.
+// with their ticks one after the other.
 func tasked(t *testing.T, o compiler.Options) (m *ir.Module, tasks, serial *program.Plan) {
 	t.Helper()
 	m = planApart(fused(t, o))
@@ -69,7 +69,7 @@ func read(t *testing.T, p *program.Plan) *program.Plan {
 	return p
 }
 
-// TestTasksRun: a plan with tasks computes what that with their turns one after the other
+// TestTasksRun: a plan with tasks computes what that with their ticks one after the other
 // does, kernel for kernel and bit for bit, under every schedule; and says the same of itself.
 func TestTasksRun(t *testing.T) {
 	for _, layout := range []string{"gpipe", "f1b", "interleaved", "zb_h1", "zb_h2", "zb_v", "interleaved_zb", "dualpipe_v", "breadth_first"} {
@@ -90,7 +90,7 @@ func TestTasksRun(t *testing.T) {
 		for i := range got.Devices {
 			for j := range got.Devices[i].Progs {
 				if d := cmp.Diff(instructions(want, i, j), instructions(got, i, j)); d != "" {
-					t.Fatalf("%s: device %d, the turns of the plan (+) and of the module (-):\n%s", layout, i, d)
+					t.Fatalf("%s: device %d, the ticks of the plan (+) and of the module (-):\n%s", layout, i, d)
 				}
 			}
 		}
@@ -107,7 +107,7 @@ func TestTasksRun(t *testing.T) {
 			t.Fatal(layout, err)
 		}
 		if !reflect.DeepEqual(x, y) {
-			t.Errorf("%s: a run of tasks differs from that of their turns", layout)
+			t.Errorf("%s: a run of tasks differs from that of their ticks", layout)
 		}
 		p, _, err := compiler.Compile(compiler.Options{File: "m.ptl", Source: []byte(src), Layout: layout, Target: "ref:f64"})
 		if err != nil {
@@ -155,7 +155,7 @@ func counts(d *explain.Description) map[string]int {
 }
 
 // TestPlansOfTasksDoNotGrow: of a pipeline with four times the microbatches, the plan has
-// more turns, and as many instructions, buffers and ports.
+// more ticks, and as many instructions, buffers and ports.
 func TestPlansOfTasksDoNotGrow(t *testing.T) {
 	sizes, bytes := map[int][]int{}, map[int]int{}
 	for _, micro := range []int{4, 16} {

@@ -171,7 +171,7 @@ type Op struct {
 	Attrs   Attrs // what it computes, next to the operands
 	Slot
 	Callee *Func    // of a call: the function, of the same module
-	First  *Func    // of a call that accumulates: the function in the first turn of its task, see [Task]
+	First  *Func    // of a call that accumulates: the function in the first tick of its task, see [Task]
 	Memory Memory   // of a store: where its results are
 	Start  bool     // of what moves data: issued here, complete at its `done`
 	At     []int64  // planned: places of the results in bytes

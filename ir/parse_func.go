@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ptc/internal/diag"
+	"ptc/internal/renamed"
 )
 
 // body reads what stands inside of a function.
@@ -44,14 +45,15 @@ func (p *parser) funcLine() {
 }
 
 // statements are by their first word; others are operations.
-var statements = map[string]func(p *body){"stack": (*body).stackLine, "task": (*body).taskLine, "turns": (*body).turnsLine,
+var statements = map[string]func(p *body){"stack": (*body).stackLine, "task": (*body).taskLine, "ticks": (*body).ticksLine,
 	"do": (*body).doLine, "for": (*body).forLine, "arg": (*body).argLine, "result": (*body).resultLine}
 
 // statement reads a line, of which word is the first word, if any, and not yet consumed. It
 // reports whether the line ends the function.
 func (p *body) statement(word string) (ends bool) {
-	switch word {
-	case "stack", "task", "turns", "end":
+	name := renamed.Current(word)
+	switch name {
+	case "stack", "task", "ticks", "end":
 	case "arg":
 		p.order(0, "arguments come before operations and results")
 	case "result":
@@ -59,8 +61,8 @@ func (p *body) statement(word string) (ends bool) {
 	default:
 		p.order(1, "operations come before results")
 	}
-	read := statements[word]
-	if read == nil && word != "end" {
+	read := statements[name]
+	if read == nil && name != "end" {
 		p.opLine(word)
 		return false
 	}
@@ -139,7 +141,7 @@ func (p *body) opLine(word string) {
 		}
 	}
 	p.expect('=')
-	o.Name = p.ident("the name of an operation")
+	o.Name = renamed.Current(p.ident("the name of an operation"))
 	p.space()
 	if !p.bad && p.at < len(p.line) && p.line[p.at] == '%' {
 		o.Args = make([]*Value, 0, 2)

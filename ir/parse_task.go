@@ -26,10 +26,10 @@ func (p *body) taskLine() {
 	}
 }
 
-// turnsLine is: turns before forward:0 backward:0 after. Lines follow one another.
-func (p *body) turnsLine() {
+// ticksLine is: ticks before forward:0 backward:0 after. Lines follow one another.
+func (p *body) ticksLine() {
 	for p.space(); !p.bad && p.at < len(p.line) && !strings.HasPrefix(p.line[p.at:], "//"); p.space() {
-		t := Turn{Task: p.knownTask()}
+		t := Tick{Task: p.knownTask()}
 		if t.Task == nil {
 			return
 		}
@@ -39,14 +39,14 @@ func (p *body) turnsLine() {
 				t.Micro = 10*t.Micro + int(p.line[p.at]-'0')
 			}
 			if p.at == at+1 || t.Once || t.Micro >= max(1, p.f.Micro) {
-				p.failAt(at, codeSyntax, "a turn of task `"+clip(t.Name)+"`", fmt.Sprintf("the number of one of %d microbatches, of a task that does not run once", p.f.Micro), "")
+				p.failAt(at, codeSyntax, "a tick of task `"+clip(t.Name)+"`", fmt.Sprintf("the number of one of %d microbatches, of a task that does not run once", p.f.Micro), "")
 				return
 			}
 		} else if !t.Once {
-			p.fail(codeSyntax, "a turn of task `"+clip(t.Name)+"` without a microbatch", "`"+t.Name+":0`")
+			p.fail(codeSyntax, "a tick of task `"+clip(t.Name)+"` without a microbatch", "`"+t.Name+":0`")
 			return
 		}
-		p.f.Turns = append(p.f.Turns, t)
+		p.f.Ticks = append(p.f.Ticks, t)
 	}
 	p.endLine()
 }

@@ -131,7 +131,7 @@ func (p *printer) function(f *Func) {
 	p.str("end\n")
 }
 
-// tasks writes the tasks of a function and their turns, so many in a line.
+// tasks writes the tasks of a function and their ticks, so many in a line.
 func (p *printer) tasks(f *Func) {
 	const inLine = 16
 	for _, t := range f.Tasks {
@@ -141,16 +141,16 @@ func (p *printer) tasks(f *Func) {
 		}
 		p.str("\n")
 	}
-	for i, t := range f.Turns {
+	for i, t := range f.Ticks {
 		if i%inLine == 0 {
-			p.str("  turns")
+			p.str("  ticks")
 		}
 		p.str(" " + t.Name)
 		if !t.Once {
 			p.str(":")
 			p.int(t.Micro)
 		}
-		if i%inLine == inLine-1 || i == len(f.Turns)-1 {
+		if i%inLine == inLine-1 || i == len(f.Ticks)-1 {
 			p.str("\n")
 		}
 	}

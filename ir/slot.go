@@ -80,7 +80,7 @@ type Slot struct {
 	Phase Phase
 	Remat bool // a forward operation rematerialized for the backward phase
 	Run   *Run // that it is in, for each instance of a stack; nil where it runs once
-	// Ahead is by how many turns of its run it is issued before the operations that
+	// Ahead is by how many iterations of its run it is issued before the operations that
 	// stand next to it, below 0 behind them; see [Stack].
 	Ahead int
 }

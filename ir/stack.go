@@ -23,8 +23,8 @@ import (
 // for that is right about the program with one block, in its types, states,
 // gradients and kernels.
 //
-// Instances of a run may overlap ([rolled.Way.Order]): an operation that is d turns ahead runs
-// for the instance that comes d turns later, so that what a block needs is on its way
+// Instances of a run may overlap ([rolled.Way.Order]): an operation that is d iterations ahead runs
+// for the instance that comes d iterations later, so that what a block needs is on its way
 // while the one before it computes. The text keeps the order of one instance: who reads a
 // value is ahead no more than who makes it.
 
@@ -43,9 +43,9 @@ type Run struct {
 // Way is the order in which the run comes to the instances.
 func (r *Run) Way() rolled.Way { return rolled.Way{Count: r.Stack.Count, Down: r.Down} }
 
-// Turns yields the operations of the run, which are ops, as instances have them, each with
+// Order yields the operations of the run, which are ops, as instances have them, each with
 // the number of its instance.
-func (r *Run) Turns(ops []*Op) iter.Seq2[*Op, int] {
+func (r *Run) Order(ops []*Op) iter.Seq2[*Op, int] {
 	return func(yield func(o *Op, k int) bool) {
 		for i, n := range r.Way().Order(len(ops), func(i int) int { return ops[i].Ahead }) {
 			if !yield(ops[i], r.Way().Number(n)) {
@@ -97,7 +97,7 @@ func (o *Op) Times() int64 {
 // of pipelines for each microbatch.
 func (f *Func) Times() (n int64) {
 	for _, o := range f.Ops {
-		if o.Name != EnterTurn && o.Name != LeaveTurn { // which are nothing to do
+		if o.Name != EnterTick && o.Name != LeaveTick { // which are nothing to do
 			n += f.TimesOf(o)
 		}
 	}

@@ -2,22 +2,22 @@ package ir
 
 import "ptc/internal/rolled"
 
-// What a pipeline does for each microbatch is written once, for one of them in the
-// place of all. Up to the schedule, an operation says so itself ([Slot].Micro): it runs
-// once for each microbatch, and reads what its own one has. Then a device's program is
-// cut into tasks, each the operations of one kind of slot (forward, backward, gradients
-// of weights, of a virtual stage), and the schedule is a table of turns: which task runs
+// The work of each microbatch is written once, for one that stands for all. Before the
+// schedule, operations are marked ([Slot].Micro): such an operation runs once for each
+// microbatch, and reads the values of its own one. The schedule splits a device's program
+// into tasks, each the operations of one kind of slot (forward, backward, gradients
+// of weights, of a virtual stage), and orders them by a table of ticks: which task runs
 // next, and for which microbatch.
 //
-// What all microbatches add up to is made by `accumulate` or
-// `accumulate_max`, of which one microbatch is the identity. In tasks it is three
-// operations: `enter_turn` is what the turn before gave to `leave_turn`, of which the
-// last turn's is the result, which is there once; and between them an `add` or `max`. In
-// the first turn of the task nothing enters: the sum is its other operand, and a call of
-// a kernel with the sum in it is one of another kernel, [Op].First.
+// `accumulate` and `accumulate_max` combine the values of all microbatches; with one
+// microbatch they are the identity. In tasks an accumulation is three operations:
+// `enter_tick` is the value that the previous tick passed to `leave_tick`, an `add` or `max`
+// adds to it, and `leave_tick` of the last tick gives the result, which exists once. In
+// the first tick of the task nothing enters: the sum is its other operand, and a call
+// of a kernel with the sum in it calls another kernel, [Op].First.
 
 // A message of a microbatch may be received ahead: the operation that starts to receive it,
-// whose Ahead is 1, is posted ([rolled.Program.Heads]). Its `done` is in its own turn.
+// whose Ahead is 1, is posted ([rolled.Program.Heads]). Its `done` is in its own tick.
 
 // Task is a piece of the program of a device: it runs once for each microbatch, or
 // once, as what comes before and after all microbatches.
@@ -26,8 +26,8 @@ type Task struct {
 	Once bool
 }
 
-// Turn is a task for one microbatch, which is 0 for a task that runs once.
-type Turn struct {
+// Tick is a task for one microbatch, which is 0 for a task that runs once.
+type Tick struct {
 	*Task
 	Micro int
 }
@@ -36,7 +36,7 @@ type Turn struct {
 type Timetable struct {
 	Micro int     // microbatches, of a pipeline or of gradients that add up; 0 if there are none
 	Tasks []*Task // the pieces of one device's program
-	Turns []Turn  // in the order in which they run
+	Ticks []Tick  // in the order in which they run
 }
 
 // Task is the task called name, or nil.
@@ -57,8 +57,8 @@ func (x *Timetable) clone() (c Timetable, tasks map[*Task]*Task) {
 		tasks[t] = &u
 		c.Tasks = append(c.Tasks, &u)
 	}
-	for _, t := range x.Turns {
-		c.Turns = append(c.Turns, Turn{tasks[t.Task], t.Micro})
+	for _, t := range x.Ticks {
+		c.Ticks = append(c.Ticks, Tick{tasks[t.Task], t.Micro})
 	}
 	return c, tasks
 }
@@ -67,8 +67,8 @@ func (x *Timetable) clone() (c Timetable, tasks map[*Task]*Task) {
 const (
 	Accumulate    = "accumulate"     // by add
 	AccumulateMax = "accumulate_max" // by max
-	EnterTurn     = "enter_turn"
-	LeaveTurn     = "leave_turn"
+	EnterTick     = "enter_tick"
+	LeaveTick     = "leave_tick"
 )
 
 // Accumulates is the operation by which the operands of o are accumulated, or empty
@@ -88,7 +88,7 @@ func (v *Value) PerMicro() bool {
 	switch {
 	case v.Def == nil:
 		return v.Micro
-	case v.Def.Accumulates() != "" || v.Def.Name == LeaveTurn:
+	case v.Def.Accumulates() != "" || v.Def.Name == LeaveTick:
 		return false
 	}
 	return v.Def.PerMicro()
@@ -97,8 +97,8 @@ func (v *Value) PerMicro() bool {
 // PerMicro reports whether the operation runs for each microbatch.
 func (s *Slot) PerMicro() bool { return s.Micro || s.Task != nil && !s.Task.Once }
 
-// TurnAhead reports whether o runs at the head of the turn before its own.
-func (o *Op) TurnAhead() bool { return o.Run == nil && o.Ahead > 0 }
+// TickAhead reports whether o runs at the head of the tick before its own.
+func (o *Op) TickAhead() bool { return o.Run == nil && o.Ahead > 0 }
 
 // Rolled is the order in which the operations of f run. Before there are tasks, those in a row that run
 // for each microbatch are one, as are those in between.
@@ -124,8 +124,8 @@ func (f *Func) Rolled() *rolled.Program {
 		number[x] = i
 		piece(x.Once, func(o *Op) bool { return o.Task == x })
 	}
-	for _, x := range f.Turns {
-		t.Turns = append(t.Turns, rolled.Turn{Task: number[x.Task], Micro: x.Micro})
+	for _, x := range f.Ticks {
+		t.Ticks = append(t.Ticks, rolled.Tick{Task: number[x.Task], Micro: x.Micro})
 	}
 	for len(f.Tasks) == 0 && at < len(f.Ops) {
 		micro, n := f.Ops[at].Micro, 1
@@ -134,7 +134,7 @@ func (f *Func) Rolled() *rolled.Program {
 		}
 		piece(!micro, func(o *Op) bool { return o.Micro == micro })
 		for m := range n {
-			t.Turns = append(t.Turns, rolled.Turn{Task: len(t.Tasks) - 1, Micro: m})
+			t.Ticks = append(t.Ticks, rolled.Tick{Task: len(t.Tasks) - 1, Micro: m})
 		}
 	}
 	return rolled.New(t)

@@ -12,15 +12,15 @@ func @step class=entry microbatches=3
   task forward
   task backward
   task after once
-  turns forward:0 forward:1 backward:0 forward:2 backward:1 backward:2 after
+  ticks forward:0 forward:1 backward:0 forward:2 backward:1 backward:2 after
   arg %0 : f32[a=16] param "w" at=0
   do forward
     %1 : f32[a=16] = call %0 at=[64] fn=@exp micro_spread=[64, 2]
   end do
   do backward
-    %2 : f32[a=16] = enter_turn at=[192] axes={a=16} dtype=f32
+    %2 : f32[a=16] = enter_tick at=[192] axes={a=16} dtype=f32
     %3 : f32[a=16] = call %2, %1 at=[192] fn=@add fn_first=@exp
-    %4 : f32[a=16] = leave_turn %2, %3 at=[192]
+    %4 : f32[a=16] = leave_tick %2, %3 at=[192]
   end do
   do after
     %5 : f32[a=16] = call %4 at=[256] fn=@exp
@@ -41,7 +41,7 @@ end
 `
 
 // What a task leaves to another one is in the ring's place of its microbatch, whether
-// turns alone are written out or runs too; and the text says so.
+// ticks alone are written out or runs too; and the text says so.
 func TestPlacesOfMicrobatches(t *testing.T) {
 	m, errs := ir.Parse("test.ptir", []byte(tasks))
 	if len(errs) > 0 {
@@ -62,15 +62,15 @@ func TestPlacesOfMicrobatches(t *testing.T) {
 	}
 }
 
-// A message that is received ahead is begun in the turn before its own, and waited for
-// in its own; that of the first turn at its head.
+// A message that is received ahead is begun in the tick before its own, and waited for
+// in its own; that of the first tick at its head.
 func TestReceivedAhead(t *testing.T) {
 	m, errs := ir.Parse("test.ptir", []byte(`ptir 1 fused "m"
 mesh pp=2
 func @step class=entry microbatches=2 stage=1
   task forward
   task backward
-  turns forward:0 backward:0 forward:1 backward:1
+  ticks forward:0 backward:0 forward:1 backward:1
   do forward
     %0 : f32[a=16] = recv ahead=1 axes={a=16} dtype=f32 each=10 over=(pp) peer=0 start=true tag=1
     %1 : f32[a=16] = done %0

@@ -7,7 +7,7 @@ import "slices"
 // in the order of the text.
 func (f *Func) Unrolled() *Func {
 	u := &unroller{micros: max(1, f.Micro), to: &Func{Name: f.Name, Class: f.Class, Of: f.Of, Stage: f.Stage, Attrs: f.Attrs},
-		at: map[instance]*Value{}, turn: map[instance]*Value{}, left: map[entry]*Value{}, number: map[*Value]int64{}}
+		at: map[instance]*Value{}, tick: map[instance]*Value{}, left: map[entry]*Value{}, number: map[*Value]int64{}}
 	each(u, f.Args, func(a *Arg) many { return manyOf(a.Value) }, func(a *Arg, k int) {
 		b := *a
 		b.Value = u.defineAt(u.instance(a.Value, k), nil)
@@ -65,7 +65,7 @@ type unroller struct {
 	micros int
 	micro  int // that is written
 	at     map[instance]*Value
-	turn   map[instance]*Value // by what `enter_turn` gives, and of sums so far
+	tick   map[instance]*Value // by what `enter_tick` gives, and of sums so far
 	left   map[entry]*Value
 	number map[*Value]int64 // of arguments of role index
 }
@@ -225,23 +225,23 @@ func (u *unroller) run(o *Op, k int) {
 func (u *unroller) copy(o *Op, s *Stack, k int) {
 	by := o.Accumulates()
 	switch o.Name {
-	case EnterTurn:
+	case EnterTick:
 		x := u.of(o.Result(), k)
 		before := x
 		before.micro = 0
-		u.at[x] = u.turn[before] // nil in the first turn
+		u.at[x] = u.tick[before] // nil in the first tick
 		return
-	case LeaveTurn:
+	case LeaveTick:
 		left := u.use(o.Args[1], k)
 		x := u.of(o.Args[0], k)
 		x.micro = 0
-		u.turn[x], u.at[u.of(o.Result(), k)] = left, left
+		u.tick[x], u.at[u.of(o.Result(), k)] = left, left
 		return
 	case Accumulate, AccumulateMax:
 		x := u.of(o.Result(), k)
-		if u.turn[x] == nil {
-			u.turn[x] = u.use(o.Args[0], k)
-			u.at[x] = u.turn[x]
+		if u.tick[x] == nil {
+			u.tick[x] = u.use(o.Args[0], k)
+			u.at[x] = u.tick[x]
 			return
 		}
 	}
@@ -265,8 +265,8 @@ func (u *unroller) copy(o *Op, s *Stack, k int) {
 	p.First = nil
 	if by != "" {
 		x := u.of(o.Result(), k)
-		p.Name, p.Args = by, append([]*Value{u.turn[x]}, p.Args...)
-		defer func() { u.turn[x] = p.Results[0] }()
+		p.Name, p.Args = by, append([]*Value{u.tick[x]}, p.Args...)
+		defer func() { u.tick[x] = p.Results[0] }()
 	}
 	for i, v := range o.Results {
 		p.Results[i] = u.define(v, k, p)

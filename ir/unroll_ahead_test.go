@@ -7,8 +7,8 @@ import (
 	"ptc/ir"
 )
 
-// What is ahead runs in an earlier turn than what stands next to it, and what is behind
-// in a later one; the first and the last turns have what instances there are.
+// What is ahead runs in an earlier iteration than what stands next to it, and what is behind
+// in a later one; the first and the last iterations have what instances there are.
 func TestAhead(t *testing.T) {
 	m, errs := ir.Parse("ahead.ptir", []byte(`ptir 1 global "m"
 

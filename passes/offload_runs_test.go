@@ -114,7 +114,7 @@ func TestOffloadShapeOfRuns(t *testing.T) {
 			m := offloadedRuns(t, repeatedly(head+c.body+"end\n", 6), 1024)
 			fetches, moved := 0, 0
 			for _, o := range m.Func("step").Ops {
-				if o.Name == collective.Fetch {
+				if o.Name == collective.HostToDevice {
 					fetches++
 				}
 			}

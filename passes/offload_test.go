@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 	"ptc/ir/irtest"
 	"ptc/ir/op"
@@ -212,7 +213,7 @@ func TestOffloadShape(t *testing.T) {
 			}
 			fetches, moved := 0, 0
 			for _, o := range m.Func("step").Ops {
-				if o.Name == "fetch" {
+				if o.Name == collective.HostToDevice {
 					fetches++
 				}
 			}

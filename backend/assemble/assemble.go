@@ -151,7 +151,7 @@ func (a *assembler) stats(f *ir.Func) {
 			continue
 		}
 		flops := float64(p.Kernels[a.kernels[o.Callee]].Flops) * float64(f.TimesOf(o))
-		if o.First != nil { // in the first turn, in its place
+		if o.First != nil { // in the first tick, in its place
 			flops += float64(p.Kernels[a.kernels[o.First]].Flops-p.Kernels[a.kernels[o.Callee]].Flops) * float64(o.Times())
 		}
 		p.Stats.FlopsPerStep += flops * float64(p.Copies())

@@ -30,7 +30,7 @@ type entry struct {
 	at      map[*ir.Value]int // buffers
 	after   map[*ir.Value]moment
 	started map[*ir.Value]int // results of started collectives, by instruction
-	turn    map[*ir.Task]int  // the number of its last turn
+	tick    map[*ir.Task]int  // the number of its last tick
 	made    []*ir.Op          // by instruction: what it does
 	grads   map[*ir.Value]bool
 	trained map[string]bool // parameters that the function has new values of
@@ -38,22 +38,22 @@ type entry struct {
 }
 
 // moment is when an instruction is issued for the last time, for an instance of the run
-// that it is in: in which turn of tasks, which run or instruction outside of runs it is,
-// in which turn of the run before or behind that in which others are issued, and its
+// that it is in: in which tick of tasks, which run or instruction outside of runs it is,
+// in which iteration of the run before or behind that in which others are issued, and its
 // number.
-type moment struct{ task, part, turn, instr int }
+type moment struct{ task, part, tick, instr int }
 
 // start is before all instructions.
 var start = moment{-1, -1, 0, -1}
 
 func (m moment) compare(n moment) int {
-	return cmp.Or(cmp.Compare(m.task, n.task), cmp.Compare(m.part, n.part), cmp.Compare(m.turn, n.turn), cmp.Compare(m.instr, n.instr))
+	return cmp.Or(cmp.Compare(m.task, n.task), cmp.Compare(m.part, n.part), cmp.Compare(m.tick, n.tick), cmp.Compare(m.instr, n.instr))
 }
 
 // entry adds one program with its buffers, tensors and ports.
 func (d *device) entry(f *ir.Func) error {
 	e := &entry{device: d, f: f, memory: op.Memories(f), at: map[*ir.Value]int{}, after: map[*ir.Value]moment{},
-		started: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, trained: map[string]bool{}, turn: map[*ir.Task]int{}, prog: program.Program{Name: programName(f)}}
+		started: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, trained: map[string]bool{}, tick: map[*ir.Task]int{}, prog: program.Program{Name: programName(f)}}
 	for _, r := range f.Results {
 		if r.Role == ir.RoleParam {
 			e.trained[r.Path] = true
@@ -62,7 +62,7 @@ func (d *device) entry(f *ir.Func) error {
 	}
 	for _, o := range f.Ops {
 		// What microbatches add up to is a gradient also where it is reduced after that; it has one place for all three.
-		if o.Name == ir.LeaveTurn && o.Result().Type.Rank() > 0 {
+		if o.Name == ir.LeaveTick && o.Result().Type.Rank() > 0 {
 			e.grads[o.Result()], e.grads[o.Args[0]], e.grads[o.Args[1]] = true, true, true
 		}
 	}
@@ -73,8 +73,8 @@ func (d *device) entry(f *ir.Func) error {
 			return err
 		}
 	}
-	for i, t := range f.Turns {
-		e.turn[t.Task] = i
+	for i, t := range f.Ticks {
+		e.tick[t.Task] = i
 	}
 	text := *f
 	text.Ops = postedFirst(f.Ops)
@@ -112,11 +112,11 @@ func (e *entry) op(o *ir.Op, part int) error {
 		v := o.Result()
 		e.at[v], e.after[v] = e.result(o, 0, e.Buffers[e.at[o.Args[1]]].Space), e.after[o.Args[1]]
 		return e.coincide(o)
-	case o.Name == ir.EnterTurn:
+	case o.Name == ir.EnterTick:
 		v := o.Result()
 		e.at[v], e.after[v] = e.result(o, 0, e.space(v)), start
 		return nil
-	case o.Name == ir.LeaveTurn:
+	case o.Name == ir.LeaveTick:
 		v := o.Result()
 		e.at[v], e.after[v] = e.result(o, 0, e.space(v)), e.after[o.Args[1]]
 		return e.stays(o)
@@ -138,7 +138,7 @@ func (e *entry) op(o *ir.Op, part int) error {
 	if o.Pos.IsValid() {
 		in.Pos = o.Pos.String()
 	}
-	now := moment{e.turn[o.Task], part, -o.Ahead, i}
+	now := moment{e.tick[o.Task], part, -o.Ahead, i}
 	switch {
 	case op.Has(o, op.Calls):
 		in.Kernel = e.kernels[o.Callee]

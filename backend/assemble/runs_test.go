@@ -52,7 +52,7 @@ func (w *writer) at(stack string) string {
 
 func pick(r *rand.Rand, list []string) string { return list[r.Intn(len(list))] }
 
-// op writes a call, or a collective that is started, at most so many turns ahead.
+// op writes a call, or a collective that is started, at most so many iterations ahead.
 func (w *writer) op(run string, readable []string, ahead int, scope string) (v string, started bool) {
 	extra, at := "", fmt.Sprintf("at=[%d]", 64*w.r.Intn(100))
 	if run != "" {
@@ -76,7 +76,7 @@ func (w *writer) op(run string, readable []string, ahead int, scope string) (v s
 	return v, false
 }
 
-// done writes the end of a collective, some turns behind.
+// done writes the end of a collective, some iterations behind.
 func (w *writer) done(of, extra, scope string) string {
 	v := w.value()
 	fmt.Fprintf(&w.b, "  %s : f32[a=16] = done %s%s at=[0] // %s\n", v, of, extra, scope)
@@ -142,13 +142,13 @@ func (w *writer) run(stack string, carries bool) {
 	}
 	if w.r.Intn(3) == 0 {
 		half, whole := w.value(), w.value()
-		fmt.Fprintf(&w.b, "    %s : f32[a=8] = fetch %s ahead=-1 %s axis=a from=8 limit=16 why=\"w\" // %s\n", half, w.host[stack], w.at(stack), scope)
-		fmt.Fprintf(&w.b, "    %s : f32[a=8] = store %s ahead=-1 %s memory=host why=\"w\" // %s\n", whole, half, w.at(stack), scope)
+		fmt.Fprintf(&w.b, "    %s : f32[a=8] = host_to_device %s ahead=-1 %s axis=a from=8 limit=16 why=\"w\" // %s\n", half, w.host[stack], w.at(stack), scope)
+		fmt.Fprintf(&w.b, "    %s : f32[a=8] = device_to_host %s ahead=-1 %s memory=host why=\"w\" // %s\n", whole, half, w.at(stack), scope)
 	}
 	if n := len(made); n > 0 && w.r.Intn(3) == 0 {
 		part, all := w.value(), w.value()
-		fmt.Fprintf(&w.b, "    %s : f32[a=8] = part %s ahead=-1 %s axis=a from=0 limit=8 // %s\n", part, made[n-1], w.at(stack), scope)
-		fmt.Fprintf(&w.b, "    %s : f32[a=16] = hold %s, %s ahead=-1 %s axis=a // %s\n", all, part, part, w.at(stack), scope)
+		fmt.Fprintf(&w.b, "    %s : f32[a=8] = subview %s ahead=-1 %s axis=a from=0 limit=8 // %s\n", part, made[n-1], w.at(stack), scope)
+		fmt.Fprintf(&w.b, "    %s : f32[a=16] = concat_in_place %s, %s ahead=-1 %s axis=a // %s\n", all, part, part, w.at(stack), scope)
 		made = append(made, all)
 	}
 	if carries {

@@ -9,7 +9,7 @@ import (
 )
 
 // repeats adds what is repeated: the runs and tasks of a function whose operation i has become the
-// instructions from at[i] up to at[i+1], and its turns.
+// instructions from at[i] up to at[i+1], and its ticks.
 func (e *entry) repeats(f *ir.Func, at []int) {
 	text := f.Rolled()
 	for _, r := range text.Runs {
@@ -28,8 +28,8 @@ func (e *entry) repeats(f *ir.Func, at []int) {
 	for i, t := range text.Tasks {
 		e.prog.Tasks = append(e.prog.Tasks, program.Task{Name: f.Tasks[i].Name, Once: t.Once, From: at[t.From], To: at[t.To]})
 	}
-	for _, t := range text.Turns {
-		e.prog.Turns = append(e.prog.Turns, program.Turn{Task: t.Task, Micro: t.Micro})
+	for _, t := range text.Ticks {
+		e.prog.Ticks = append(e.prog.Ticks, program.Tick{Task: t.Task, Micro: t.Micro})
 	}
 }
 
@@ -39,12 +39,12 @@ func postedFirst(ops []*ir.Op) (out []*ir.Op) {
 	for i := 0; i < len(ops); {
 		j := i
 		for ; j < len(ops) && ops[j].Task == ops[i].Task; j++ {
-			if ops[j].TurnAhead() {
+			if ops[j].TickAhead() {
 				out = append(out, ops[j])
 			}
 		}
 		for ; i < j; i++ {
-			if !ops[i].TurnAhead() {
+			if !ops[i].TickAhead() {
 				out = append(out, ops[i])
 			}
 		}
@@ -52,11 +52,11 @@ func postedFirst(ops []*ir.Op) (out []*ir.Op) {
 	return out
 }
 
-// first adds what o calls in the first turn of its task, where nothing enters.
+// first adds what o calls in the first tick of its task, where nothing enters.
 func (e *entry) first(o *ir.Op, in *program.Instr) error {
 	var without []int
 	for j, v := range o.Args {
-		if v.Def != nil && v.Def.Name == ir.EnterTurn {
+		if v.Def != nil && v.Def.Name == ir.EnterTick {
 			without = append(without, j)
 		}
 	}
@@ -64,7 +64,7 @@ func (e *entry) first(o *ir.Op, in *program.Instr) error {
 	case len(without) == 0 && o.First == nil:
 		return nil
 	case len(without) == 0 || o.First == nil || !o.PerMicro():
-		return fmt.Errorf("@%s reads %d values that enter turns, and the kernel of the first turn is missing or not of a turn", o.Callee.Name, len(without))
+		return fmt.Errorf("@%s reads %d values that enter ticks, and the kernel of the first tick is missing or not of a tick", o.Callee.Name, len(without))
 	}
 	in.First = &program.First{Kernel: e.kernels[o.First], Without: without}
 	return nil
@@ -78,7 +78,7 @@ func (e *entry) space(v *ir.Value) program.Space {
 	return program.Activations
 }
 
-// stays checks that a sum stays where it is from turn to turn: there is no instruction
+// stays checks that a sum stays where it is from tick to tick: there is no instruction
 // that could move it.
 func (e *entry) stays(leave *ir.Op) error {
 	place := func(v *ir.Value) (string, rolled.Place) {
@@ -88,7 +88,7 @@ func (e *entry) stays(leave *ir.Op) error {
 	memory, at := place(leave.Result())
 	for _, v := range leave.Args {
 		if m, p := place(v); m != memory || p != at {
-			return fmt.Errorf("what enters a turn as %%%d is not where the turn before left it", leave.Args[0].ID)
+			return fmt.Errorf("what enters a tick as %%%d is not where the tick before left it", leave.Args[0].ID)
 		}
 	}
 	return nil

@@ -54,9 +54,9 @@ func (w *turner) at(micro, each bool) string {
 func (w *turner) sum(indent, scope string, each bool, of string) string {
 	place := w.at(false, each)
 	x, y, z := w.value(), w.value(), w.value()
-	w.line("%s%s : f32[a=16] = enter_turn %s axes={a=16} dtype=f32 // %s", indent, x, place, scope)
+	w.line("%s%s : f32[a=16] = enter_tick %s axes={a=16} dtype=f32 // %s", indent, x, place, scope)
 	w.line("%s%s : f32[a=16] = call %s, %s %s fn=@add fn_first=@exp wait=true // %s", indent, y, x, of, place, scope)
-	w.line("%s%s : f32[a=16] = leave_turn %s, %s %s // %s", indent, z, x, y, place, scope)
+	w.line("%s%s : f32[a=16] = leave_tick %s, %s %s // %s", indent, z, x, y, place, scope)
 	return z
 }
 
@@ -112,14 +112,14 @@ func randomTasks(seed int64) string {
 	w.micro, w.count = 1+w.r.Intn(5), 1+w.r.Intn(4)
 	fmt.Fprintf(&w.b, "ptir 1 planned \"t\"\nmesh dp=2, pp=2\n\nfunc @step arena=%d class=entry microbatches=%d\n  stack blocks count=%d\n", arena, w.micro, w.count)
 	w.line("task before once\n  task forward\n  task idle\n  task backward\n  task after once")
-	turns := "turns before"
+	ticks := "ticks before"
 	for m := range w.micro {
-		turns += fmt.Sprintf(" forward:%d idle:%d", m, m)
+		ticks += fmt.Sprintf(" forward:%d idle:%d", m, m)
 		if m > 0 {
-			turns += fmt.Sprintf(" backward:%d", m-1)
+			ticks += fmt.Sprintf(" backward:%d", m-1)
 		}
 	}
-	w.line("%s backward:%d after", turns, w.micro-1)
+	w.line("%s backward:%d after", ticks, w.micro-1)
 	x, p, n := w.value(), w.value(), w.value()
 	w.line("arg %s : f32[a=16] data \"x\" at=640000", x)
 	w.line("arg %s : f32[a=16] each blocks param \"blocks.{i}.w\" at=655360 init=zeros() spread=[64, %d]", p, w.count)
@@ -156,10 +156,10 @@ func randomTasks(seed int64) string {
 	return w.b.String() + "end\n" + kernelsOfTests
 }
 
-// TestTurnsAreTheProgramWrittenOut: assembling a module with tasks and writing the plan out
-// gives the plan of the module whose turns are written one after the other, and of that
+// TestTicksAreTheProgramWrittenOut: assembling a module with tasks and writing the plan out
+// gives the plan of the module whose ticks are written one after the other, and of that
 // of which all is.
-func TestTurnsAreTheProgramWrittenOut(t *testing.T) {
+func TestTicksAreTheProgramWrittenOut(t *testing.T) {
 	to, err := backend.Resolve("ref")
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestTurnsAreTheProgramWrittenOut(t *testing.T) {
 			t.Fatalf("seed %d: %v\n%s", seed, errs, text)
 		}
 		got := expanded(m)
-		if p, _ := assemble.Plan(m, to); len(p.Devices[0].Progs[0].Tasks) != 5 || len(p.Devices[0].Progs[0].Turns) != 2+3*p.Devices[0].Progs[0].Micro {
+		if p, _ := assemble.Plan(m, to); len(p.Devices[0].Progs[0].Tasks) != 5 || len(p.Devices[0].Progs[0].Ticks) != 2+3*p.Devices[0].Progs[0].Micro {
 			t.Fatalf("seed %d: %+v", seed, p.Devices[0].Progs[0])
 		}
 		for name, want := range map[string]*program.Plan{"all": expanded(m.Unrolled())} {
@@ -204,23 +204,23 @@ func TestTasksThatCannotBe(t *testing.T) {
 	const text = `ptir 1 planned "t"
 func @step arena=4096 class=entry microbatches=3
   task forward
-  turns forward:0 forward:1 forward:2
+  ticks forward:0 forward:1 forward:2
   arg %0 : i32[] each microbatch index "m.{i}" at=64 micro_spread=[64, 3]
   arg %1 : f32[a=16] data "x" at=320
   do forward
   %2 : i32[] = call %0 at=[256] fn=@int wait=true
-  %3 : f32[a=16] = enter_turn at=[512] axes={a=16} dtype=f32
+  %3 : f32[a=16] = enter_tick at=[512] axes={a=16} dtype=f32
   %4 : f32[a=16] = call %3, %1 at=[512] fn=@add fn_first=@exp wait=true
-  %5 : f32[a=16] = leave_turn %3, %4 at=[512]
+  %5 : f32[a=16] = leave_tick %3, %4 at=[512]
   end do
   result %5 loss
 end
 ` + kernelsOfTests
 	for _, c := range []struct{ from, to, want string }{
 		{"", "", ""},
-		{"%3 : f32[a=16] = enter_turn at=[512]", "%3 : f32[a=16] = enter_turn at=[576]", "is not where the turn before left it"},
-		{"leave_turn %3, %4 at=[512]", "leave_turn %3, %4 at=[576]", "is not where the turn before left it"},
-		{" fn_first=@exp", "", "the kernel of the first turn is missing"},
+		{"%3 : f32[a=16] = enter_tick at=[512]", "%3 : f32[a=16] = enter_tick at=[576]", "is not where the tick before left it"},
+		{"leave_tick %3, %4 at=[512]", "leave_tick %3, %4 at=[576]", "is not where the tick before left it"},
+		{" fn_first=@exp", "", "the kernel of the first tick is missing"},
 		{"micro_spread=[64, 3]", "micro_spread=[64, 2]", "of 3 microbatches has 2 places"},
 		{"micro_spread=[64, 3]", "", "of 3 microbatches has 1 places"},
 	} {

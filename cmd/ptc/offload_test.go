@@ -49,7 +49,7 @@ func TestOffload(t *testing.T) {
 	}
 
 	r := must(t, "explain", "first.bin")
-	for _, want := range []string{" of the host, and ", " on disk", "Transfers between memories", "store host", "fetch disk", "offload optimizer gpt.ptl:", "offload activations gpt.ptl:"} {
+	for _, want := range []string{" of the host, and ", " on disk", "Transfers between memories", "device_to_host host", "host_to_device disk", "offload optimizer gpt.ptl:", "offload activations gpt.ptl:"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("explain does not say %q:\n%s", want, r.out)
 		}
@@ -72,7 +72,7 @@ func TestOffload(t *testing.T) {
 	for _, x := range d.Transfers {
 		moves[x.Kind+" "+x.Memory] = x.Bytes
 	}
-	if moves["fetch host"] != moves["store host"] || moves["fetch disk"] != moves["store disk"] {
+	if moves["host_to_device host"] != moves["device_to_host host"] || moves["host_to_device disk"] != moves["device_to_host disk"] {
 		t.Errorf("what is stored is not what is fetched: %v", moves)
 	}
 	if e := ptc(t, "run", "first.bin", "--offload-dir", "no/folder"); e.code != 3 || !strings.Contains(e.err, "no/folder cannot be made: no such file or directory") {

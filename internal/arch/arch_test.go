@@ -39,12 +39,13 @@ var layers = map[string][]string{
 	"internal/formula":    nil,               // arithmetic of ports, for the language and for plans
 	"internal/openpath":   nil,               // paths of repeated modules, for modules and for plans
 	"internal/hfclass":    nil,               // what transformers takes keys for, for imports and exports
+	"internal/renamed":    nil,               // words of earlier versions, for dumps and for plans
 	"internal/ranges":     nil,               // what lies at a range of bytes, for proofs and for plans
 	"internal/rolled":     nil,               // the structure of repetition, for modules, plans and the proofs about both
 
 	"internal/progress": nil, // who waits for whom, for schedules, programs and plans
 
-	"runtime/program": {"internal/collective", "internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular", "internal/rolled"}, // the plan is data
+	"runtime/program": {"internal/collective", "internal/dtype", "internal/formula", "internal/openpath", "internal/progress", "internal/ranges", "internal/regular", "internal/renamed", "internal/rolled"}, // the plan is data
 	// The seam: what runs a plan is below it, and all else of the runtime above.
 	"runtime/device":      {"internal/collective", "internal/order", "runtime/program"},
 	"runtime/device/host": {"internal/collective", "internal/units", "runtime/device", "runtime/native", "runtime/program"},
@@ -62,7 +63,7 @@ var layers = map[string][]string{
 	"runtime":         {"internal/collective", "internal/dtype", "internal/foreign", "internal/hfclass", "internal/openpath", "internal/philox", "internal/processors", "internal/ranges", "internal/regular", "internal/amx", "internal/units", "internal/order"},
 
 	"stdlib":          nil,
-	"ir":              {"internal/collective", "internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/ranges", "internal/rolled", "internal/wide"},
+	"ir":              {"internal/collective", "internal/diag", "internal/dtype", "internal/openpath", "internal/philox", "internal/ranges", "internal/renamed", "internal/rolled", "internal/wide"},
 	"ir/pipeline":     {"internal/progress"},
 	"lang/syntax":     {"internal/diag"},
 	"lang/source":     {"internal/diag", "lang/syntax", "stdlib"},
@@ -286,7 +287,7 @@ func TestImportsRunOneWay(t *testing.T) {
 }
 
 // readers are the files of passes/memory that read, and check, where the others, which plan, have placed values.
-var readers = []string{"check.go", "device.go", "places.go", "spots.go", "turns.go", "uses.go"}
+var readers = []string{"check.go", "device.go", "places.go", "spots.go", "ticks.go", "uses.go"}
 
 // TestProofsShareNothingWithPlanners: whoever places buffers of repeated parts of a program does not
 // reason as whoever proves their places.

@@ -20,7 +20,7 @@ func TestBytes(t *testing.T) {
 		{Send, 12, 1, 12, 12, 12},
 		{Recv, 12, 1, 0, 0, 0},
 		{ShardSlice, 12, 4, 0, 0, 0},
-		{Fetch, 12, 1, 0, 0, 0},
+		{HostToDevice, 12, 1, 0, 0, 0},
 		{"none", 12, 4, 0, 0, 0},
 	} {
 		sent, payload := Sent(c.kind, c.operand, c.n), Payload(c.kind, c.operand, c.n)

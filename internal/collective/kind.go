@@ -23,8 +23,8 @@ const (
 	Recv = "recv"
 
 	// Between memories of one device.
-	Fetch = "fetch"
-	Store = "store"
+	HostToDevice = "host_to_device"
+	DeviceToHost = "device_to_host"
 
 	// Done waits for a communication that was started.
 	Done = "done"
@@ -68,8 +68,8 @@ var specs = []Spec{
 	{Kind: ShardSlice, Group: true, Scatters: true},
 	{Kind: Send, Message: true, Sends: true},
 	{Kind: Recv, Message: true},
-	{Kind: Fetch, Copies: true},
-	{Kind: Store, Copies: true},
+	{Kind: HostToDevice, Copies: true},
+	{Kind: DeviceToHost, Copies: true},
 	{Kind: Done},
 }
 

@@ -32,8 +32,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestTurns: claim (1), by writing out random runs.
-func TestTurns(t *testing.T) {
+// TestIterations: claim (1), by writing out random runs.
+func TestIterations(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for range 500 {
 		ahead := make([]int, 1+r.Intn(4))
@@ -42,19 +42,19 @@ func TestTurns(t *testing.T) {
 		}
 		least, most := Aheads(len(ahead), func(i int) int { return ahead[i] })
 		count, period := 1+r.Intn(60), 1+r.Intn(4)
-		turns := func(count int) map[string]bool {
-			turn := map[int]string{}
+		iterations := func(count int) map[string]bool {
+			iteration := map[int]string{}
 			for i, n := range (Way{Count: count}).Order(len(ahead), func(i int) int { return ahead[i] }) {
-				turn[n-ahead[i]] += fmt.Sprint(i, " ", n%period, "; ")
+				iteration[n-ahead[i]] += fmt.Sprint(i, " ", n%period, "; ")
 			}
 			out := map[string]bool{}
 			for k := -most - 1; k < count-least; k++ {
-				out[turn[k]+"then "+turn[k+1]] = true
+				out[iteration[k]+"then "+iteration[k+1]] = true
 			}
 			return out
 		}
 		few := Few(count, period, most-least, r.Intn(3))
-		if all, some := turns(count), turns(few); fmt.Sprint(all) != fmt.Sprint(some) {
+		if all, some := iterations(count), iterations(few); fmt.Sprint(all) != fmt.Sprint(some) {
 			t.Fatalf("%d instances for %d, period %d, ahead %v: %v, not %v", few, count, period, ahead, some, all)
 		}
 	}

@@ -17,17 +17,17 @@ type Task struct {
 	Once     bool
 }
 
-// Turn is a time at which a task, by its number, is issued. The microbatch of a task that is issued once is 0.
-type Turn struct{ Task, Micro int }
+// Tick is a time at which a task, by its number, is issued. The microbatch of a task that is issued once is 0.
+type Tick struct{ Task, Micro int }
 
 // Text is a program as it is written: its operations are known by their number. Without tasks, all of it is
 // issued once.
 type Text struct {
 	Ops   int
-	Ahead func(i int) int // of an operation of a run, in turns of the run; of another one, 1 if it is posted
+	Ahead func(i int) int // of an operation of a run, in iterations of the run; of another one, 1 if it is posted
 	Runs  []Run           // in order, each inside of one task
 	Tasks []Task          // in order, of all operations
-	Turns []Turn
+	Ticks []Tick
 	Micro int // microbatches
 }
 
@@ -40,7 +40,7 @@ type Program struct {
 // New is the program of a text.
 func New(t Text) *Program {
 	if len(t.Tasks) == 0 {
-		t.Tasks, t.Turns = []Task{{To: t.Ops, Once: true}}, []Turn{{}}
+		t.Tasks, t.Ticks = []Task{{To: t.Ops, Once: true}}, []Tick{{}}
 	}
 	p := &Program{Text: t, run: make([]int32, t.Ops), task: make([]int32, t.Ops)}
 	for j, r := range t.Runs {
@@ -90,7 +90,7 @@ func (p *Program) Issued() (n int) {
 	return n
 }
 
-// Posted reports whether operation i is issued at the head of the turn before its own.
+// Posted reports whether operation i is issued at the head of the tick before its own.
 func (p *Program) Posted(i int) bool { return p.RunOf(i) < 0 && p.PerMicro(i) && p.Ahead(i) > 0 }
 
 // PostedOf are the posted operations of a task.
@@ -103,15 +103,15 @@ func (p *Program) PostedOf(task int) (out []int) {
 	return out
 }
 
-// Heads says which posted operations are issued at the head of turn i of the table: its own, if no turn
-// of a microbatch is before it, and those of the next turn.
+// Heads says which posted operations are issued at the head of tick i of the table: its own, if no tick
+// of a microbatch is before it, and those of the next tick.
 //
 //	forward:0              forward:1      backward:0
 //	├ own 0, next 1        ├ next 0       ├ …
 //	└ the rest of 0        └ the rest     └ the rest
 func (p *Program) Heads(i int) (own, next bool) {
-	once := func(i int) bool { return p.Tasks[p.Turns[i].Task].Once }
-	return i == 0 || once(i-1), i+1 < len(p.Turns) && !once(i)
+	once := func(i int) bool { return p.Tasks[p.Ticks[i].Task].Once }
+	return i == 0 || once(i-1), i+1 < len(p.Ticks) && !once(i)
 }
 
 // Order yields the operations of a run as they are issued, with the numbers of their instances in the stack.
@@ -148,9 +148,9 @@ func (p *Program) Parts(task int) iter.Seq2[int, *Run] {
 	}
 }
 
-// InTurn yields the operations of a task as they are issued in one turn, with the numbers of their
+// InTick yields the operations of a task as they are issued in one tick, with the numbers of their
 // instances: those that are posted too, as if it were alone.
-func (p *Program) InTurn(task int) iter.Seq2[int, int] {
+func (p *Program) InTick(task int) iter.Seq2[int, int] {
 	return func(yield func(i, k int) bool) {
 		for i, r := range p.Parts(task) {
 			if r == nil {
@@ -168,9 +168,9 @@ func (p *Program) InTurn(task int) iter.Seq2[int, int] {
 	}
 }
 
-// Head is the operation that a turn of a task begins with, besides those that are posted; -1 if there is none.
+// Head is the operation that a tick of a task begins with, besides those that are posted; -1 if there is none.
 func (p *Program) Head(task int) int {
-	for i := range p.InTurn(task) {
+	for i := range p.InTick(task) {
 		if !p.Posted(i) {
 			return i
 		}
@@ -183,7 +183,7 @@ type Issue struct {
 	Op       int
 	Instance int  // its number in the stack, or Once
 	Micro    int  // the microbatch, or Once
-	First    bool // in the first turn of its task
+	First    bool // in the first tick of its task
 }
 
 func (x Issue) String() string {
@@ -201,17 +201,17 @@ func (x Issue) String() string {
 func (p *Program) Issues() iter.Seq[Issue] {
 	return func(yield func(Issue) bool) {
 		had := make([]bool, len(p.Tasks))
-		for i, t := range p.Turns {
+		for i, t := range p.Ticks {
 			own, next := p.Heads(i)
-			if own && !p.turn(t, !had[t.Task], true, yield) {
+			if own && !p.tick(t, !had[t.Task], true, yield) {
 				return
 			}
 			if next {
-				if n := p.Turns[i+1]; !p.turn(n, !had[n.Task] && n.Task != t.Task, true, yield) {
+				if n := p.Ticks[i+1]; !p.tick(n, !had[n.Task] && n.Task != t.Task, true, yield) {
 					return
 				}
 			}
-			if !p.turn(t, !had[t.Task], false, yield) {
+			if !p.tick(t, !had[t.Task], false, yield) {
 				return
 			}
 			had[t.Task] = true
@@ -219,13 +219,13 @@ func (p *Program) Issues() iter.Seq[Issue] {
 	}
 }
 
-// turn yields what a turn issues that is posted, or else.
-func (p *Program) turn(t Turn, first, posted bool, yield func(Issue) bool) bool {
+// tick yields what a tick issues that is posted, or else.
+func (p *Program) tick(t Tick, first, posted bool, yield func(Issue) bool) bool {
 	x := Issue{Micro: t.Micro, First: first}
 	if p.Tasks[t.Task].Once {
 		x.Micro = Once
 	}
-	for i, k := range p.InTurn(t.Task) {
+	for i, k := range p.InTick(t.Task) {
 		if x.Op, x.Instance = i, k; p.Posted(i) == posted && !yield(x) {
 			return false
 		}

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestIssues: tasks in the order of their turns, with what is posted one turn early, and runs in theirs.
+// TestIssues: tasks in the order of their ticks, with what is posted one tick early, and runs in theirs.
 func TestIssues(t *testing.T) {
 	ahead := []int{0, 1, 0, 1, 0, 0}
 	p := New(Text{Ops: 6, Ahead: func(i int) int { return ahead[i] }, Micro: 2,
 		Runs:  []Run{{Way{Count: 2, Down: true}, 2, 4}},
 		Tasks: []Task{{0, 1, true}, {1, 5, false}, {5, 6, true}},
-		Turns: []Turn{{0, 0}, {1, 0}, {1, 1}, {2, 0}}})
+		Ticks: []Tick{{0, 0}, {1, 0}, {1, 1}, {2, 0}}})
 	var got []string
 	for x := range p.Issues() {
 		s := fmt.Sprint(x.Op)

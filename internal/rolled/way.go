@@ -50,13 +50,13 @@ func Aheads(ops int, ahead func(i int) int) (least, most int) {
 }
 
 // Order yields the operations of a run as they are issued, each with the place of its instance on the way: in
-// turn t, each for instance t + ahead, if there is one, until every instance has had all of them.
+// iteration t, each for instance t + ahead, if there is one, until every instance has had all of them.
 func (w Way) Order(ops int, ahead func(i int) int) iter.Seq2[int, int] {
 	return func(yield func(i, n int) bool) {
 		least, most := Aheads(ops, ahead)
-		for turn := -most; turn < w.Count-least; turn++ {
+		for iteration := -most; iteration < w.Count-least; iteration++ {
 			for i := range ops {
-				if n := turn + ahead(i); n >= 0 && n < w.Count && !yield(i, n) {
+				if n := iteration + ahead(i); n >= 0 && n < w.Count && !yield(i, n) {
 					return
 				}
 			}

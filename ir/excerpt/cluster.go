@@ -115,7 +115,7 @@ func (e *excerpter) once(v *ir.Value, micro ir.Spread, from, to int64) bool {
 		switch o := r.o; {
 		case op.Has(o, op.Joins):
 			return false
-		case op.Has(o, op.Subview):
+		case op.Has(o, op.Views):
 			if o.Run != nil || len(o.At) != 1 || e.pieced(o.Result()) {
 				return false
 			}

@@ -13,13 +13,13 @@
 // access to a frame with others to the same frame by its addresses in the excerpt, and with
 // everything else by all bytes of the frame ([Spot]): those of any instance.
 //
-// Of microbatches, the excerpt has one for each order of its turns, and a second one for
+// Of microbatches, the excerpt has one for each order of its ticks, and a second one for
 // the first order, one after the other. What microbatches have each in a ring of places
 // ([Row]) is a frame, in which each of those few has a place for itself. So every task
-// has a turn between two turns of any other, whatever order the table has, and finds all
+// has a tick between two ticks of any other, whatever order the table has, and finds all
 // places of a ring in use meanwhile. Which microbatches share a place of a ring, and
 // whether one is through with it when the next one comes, the excerpt does not say:
-// that is a matter of the table of turns alone. If something runs once between turns, the
+// that is a matter of the table of ticks alone. If something runs once between ticks, the
 // excerpt has the entire table.
 //
 // Where places are such that this does not apply, the whole function is the excerpt.

@@ -178,7 +178,7 @@ func (e *excerpter) places(t *ir.Stack) (rows []Placed, period int, ok bool) {
 	return rows, period, period < most
 }
 
-// ahead is how far apart operations of one turn are, in instances.
+// ahead is how far apart operations of one iteration are, in instances.
 func (e *excerpter) ahead(t *ir.Stack) int {
 	least, most := 0, 0
 	for _, o := range e.g.Ops {

@@ -51,25 +51,25 @@ func Rows(f *ir.Func) (rows []*Row, ok bool) {
 	return rows, true
 }
 
-// orders are the orders in which microbatches have their turns, one of each, as turns of
+// orders are the orders in which microbatches have their ticks, one of each, as ticks of
 // the microbatch 0. ok is false where there are about as many microbatches, or something
-// runs once between their turns.
-func orders(f *ir.Func) (out [][]ir.Turn, ok bool) {
-	all := make([][]ir.Turn, f.Micro)
-	first, last := len(f.Turns), -1
-	for i, t := range f.Turns {
+// runs once between their ticks.
+func orders(f *ir.Func) (out [][]ir.Tick, ok bool) {
+	all := make([][]ir.Tick, f.Micro)
+	first, last := len(f.Ticks), -1
+	for i, t := range f.Ticks {
 		if !t.Once {
-			all[t.Micro] = append(all[t.Micro], ir.Turn{Task: t.Task})
+			all[t.Micro] = append(all[t.Micro], ir.Tick{Task: t.Task})
 			first, last = min(first, i), i
 		}
 	}
-	for i, t := range f.Turns {
+	for i, t := range f.Ticks {
 		if t.Once && first < i && i < last {
 			return nil, false
 		}
 	}
 	for _, x := range all {
-		if !slices.ContainsFunc(out, func(y []ir.Turn) bool { return slices.Equal(x, y) }) {
+		if !slices.ContainsFunc(out, func(y []ir.Tick) bool { return slices.Equal(x, y) }) {
 			if out = append(out, x); len(out)+1 >= f.Micro {
 				return nil, false
 			}
@@ -79,7 +79,7 @@ func orders(f *ir.Func) (out [][]ir.Turn, ok bool) {
 }
 
 // micros has e be of few microbatches, if that is possible, and has what each leaves to
-// its later turns in frames. It reports whether it lies so that it can be.
+// its later ticks in frames. It reports whether it lies so that it can be.
 func (e *excerpter) micros() bool {
 	rows, ok := Rows(e.g)
 	if !ok {
@@ -87,7 +87,7 @@ func (e *excerpter) micros() bool {
 	}
 	few, less := orders(e.g)
 	if less {
-		e.turns(append(few, few[0]))
+		e.ticks(append(few, few[0]))
 	}
 	for _, x := range rows {
 		ring, size := x.Ring, roundUp(x.one-x.Lo)
@@ -106,12 +106,12 @@ func (e *excerpter) micros() bool {
 	return true
 }
 
-// turns gives e the turns of microbatches of these orders, one after the other, between
+// ticks gives e the ticks of microbatches of these orders, one after the other, between
 // what runs once before and behind.
-func (e *excerpter) turns(orders [][]ir.Turn) {
-	var before, after []ir.Turn
+func (e *excerpter) ticks(orders [][]ir.Tick) {
+	var before, after []ir.Tick
 	begun := false
-	for _, t := range e.g.Turns {
+	for _, t := range e.g.Ticks {
 		switch {
 		case !t.Once:
 			begun = true
@@ -123,8 +123,8 @@ func (e *excerpter) turns(orders [][]ir.Turn) {
 	}
 	for m, order := range orders {
 		for _, t := range order {
-			before = append(before, ir.Turn{Task: t.Task, Micro: m})
+			before = append(before, ir.Tick{Task: t.Task, Micro: m})
 		}
 	}
-	e.g.Turns, e.g.Micro = append(before, after...), len(orders)
+	e.g.Ticks, e.g.Micro = append(before, after...), len(orders)
 }

@@ -13,10 +13,10 @@ import (
 // tasked leaves %1 to the backward task, in a ring of two places of n microbatches.
 func tasked(t *testing.T, n int) *ir.Func {
 	t.Helper()
-	var turns strings.Builder
+	var ticks strings.Builder
 	for m := range n {
-		if fmt.Fprintf(&turns, " forward:%d", m); m > 0 {
-			fmt.Fprintf(&turns, " backward:%d", m-1)
+		if fmt.Fprintf(&ticks, " forward:%d", m); m > 0 {
+			fmt.Fprintf(&ticks, " backward:%d", m-1)
 		}
 	}
 	text := fmt.Sprintf(`ptir 1 planned "m"
@@ -25,7 +25,7 @@ func @f arena=384 class=entry microbatches=%d
   task forward
   task backward
   task after once
-  turns before%s backward:%d after
+  ticks before%s backward:%d after
   arg %%0 : f32[a=16] data "x" at=0
   do before
     %%9 : f32[a=16] = call %%0 at=[320] fn=@exp
@@ -43,7 +43,7 @@ func @exp class=kernel kind=map
   %%1 : f32[a=16] = exp %%0
   result %%1 out
 end
-`, n, turns.String(), n-1)
+`, n, ticks.String(), n-1)
 	m, errs := ir.Parse("test.ptir", []byte(text))
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -51,20 +51,20 @@ end
 	return m.Funcs[0]
 }
 
-func turnsOf(f *ir.Func) string {
+func ticksOf(f *ir.Func) string {
 	var out []string
-	for _, t := range f.Turns {
+	for _, t := range f.Ticks {
 		out = append(out, fmt.Sprint(t.Name, ":", t.Micro))
 	}
 	return strings.Join(out, " ")
 }
 
-// An excerpt has two microbatches whose turns are all alike, one after the other, each
+// An excerpt has two microbatches whose ticks are all alike, one after the other, each
 // with a place of its own in the frame of a ring.
 func TestFewMicrobatches(t *testing.T) {
 	x := excerpt.Of(tasked(t, 100))
-	if want := "before:0 forward:0 backward:0 forward:1 backward:1 after:0"; turnsOf(x.F) != want || x.F.Micro != 2 {
-		t.Errorf("turns %s of %d microbatches", turnsOf(x.F), x.F.Micro)
+	if want := "before:0 forward:0 backward:0 forward:1 backward:1 after:0"; ticksOf(x.F) != want || x.F.Micro != 2 {
+		t.Errorf("ticks %s of %d microbatches", ticksOf(x.F), x.F.Micro)
 	}
 	if want := (excerpt.Frame{Memory: ir.Device, Span: ranges.Span{Lo: 64, Hi: 192}}); len(x.Frames) != 1 || x.Frames[0] != want {
 		t.Fatalf("frames %v", x.Frames)
@@ -77,31 +77,31 @@ func TestFewMicrobatches(t *testing.T) {
 		t.Errorf("in frame %d", n)
 	}
 	if n, _ := x.Frame(ir.Device, x.F.Ops[2].At[0]); n != -1 {
-		t.Errorf("what one turn needs is in frame %d", n)
+		t.Errorf("what one tick needs is in frame %d", n)
 	}
 }
 
-// A microbatch whose turns are in another order is in the excerpt as well; where there are
-// few, or something runs once between turns, all are.
-func TestOrdersOfTurns(t *testing.T) {
+// A microbatch whose ticks are in another order is in the excerpt as well; where there are
+// few, or something runs once between ticks, all are.
+func TestOrdersOfTicks(t *testing.T) {
 	f := tasked(t, 6)
-	for i, x := range f.Turns { // the third one goes backward first
+	for i, x := range f.Ticks { // the third one goes backward first
 		if x.Micro == 2 && x.Name == "forward" {
-			f.Turns[i].Task = f.Tasks[2]
+			f.Ticks[i].Task = f.Tasks[2]
 		} else if x.Micro == 2 && x.Name == "backward" {
-			f.Turns[i].Task = f.Tasks[1]
+			f.Ticks[i].Task = f.Tasks[1]
 		}
 	}
-	if x := excerpt.Of(f); x.F.Micro != 3 || turnsOf(x.F) != "before:0 forward:0 backward:0 backward:1 forward:1 forward:2 backward:2 after:0" {
-		t.Errorf("turns %s", turnsOf(x.F))
+	if x := excerpt.Of(f); x.F.Micro != 3 || ticksOf(x.F) != "before:0 forward:0 backward:0 backward:1 forward:1 forward:2 backward:2 after:0" {
+		t.Errorf("ticks %s", ticksOf(x.F))
 	}
 	if x := excerpt.Of(tasked(t, 2)); x.F.Micro != 2 || len(x.Frames) != 1 {
 		t.Errorf("%d microbatches of 2, frames %v", x.F.Micro, x.Frames)
 	}
 	f = tasked(t, 6)
-	f.Turns[0], f.Turns[1] = f.Turns[1], f.Turns[0]
+	f.Ticks[0], f.Ticks[1] = f.Ticks[1], f.Ticks[0]
 	if x := excerpt.Of(f); x.F.Micro != 6 {
-		t.Errorf("%d microbatches, with a task between their turns", x.F.Micro)
+		t.Errorf("%d microbatches, with a task between their ticks", x.F.Micro)
 	}
 }
 

@@ -224,13 +224,13 @@ func Microbatches(m *ir.Module) int {
 	return n
 }
 
-// ZeroInTurns is the level of zero where a step accumulates gradients, 0 elsewhere: from
+// ZeroPerMicro is the level of zero where a step accumulates gradients, 0 elsewhere: from
 // level 2 on each microbatch reduces its gradients before they are added to those of the
 // others, and with 3 it gathers the parameters that it reads. The microbatches of a
 // pipeline alone share what is gathered, and are reduced together: a stage has many of
 // them in flight, and few parameters. Over mesh axes of one device there is nothing to
 // reduce or to gather.
-func ZeroInTurns(m *ir.Module) int {
+func ZeroPerMicro(m *ir.Module) int {
 	l := Of(m)
 	if slices.ContainsFunc(All[*Pipeline](l), func(r *Pipeline) bool { return m.MeshSize(r.Over) > 1 && Rounds(m) == 1 }) {
 		return 0

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"ptc/internal/collective"
 	"ptc/ir"
 )
 
@@ -70,9 +71,9 @@ func (d *Def) CheckFacts(o *ir.Op) error {
 		return &ShapeError{Msg: fmt.Sprintf("`%s` needs `fn`", d.Name)}
 	case o.Callee != nil && d.Class != Control:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `fn`", d.Name)}
-	case o.Memory == ir.Device && d.Name == "store":
-		return &ShapeError{Msg: "`store` needs `memory`", Want: "`host` or `disk`"}
-	case o.Memory != ir.Device && d.Name != "store":
+	case o.Memory == ir.Device && d.Name == collective.DeviceToHost:
+		return &ShapeError{Msg: "`device_to_host` needs `memory`", Want: "`host` or `disk`"}
+	case o.Memory != ir.Device && d.Name != collective.DeviceToHost:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `memory`", d.Name)}
 	case o.Start && d.Traits&Starts == 0:
 		return &ShapeError{Msg: fmt.Sprintf("`%s` takes no `start`", d.Name)}

@@ -13,40 +13,40 @@ import (
 // may lie in the memory of the host or in a file on its disk as well, and in
 // pieces, which are ranges of the major axis and so of consecutive bytes:
 //
-//	part   a piece of a value in device memory, where it is
-//	hold   pieces that lie one behind the other, as the value that they make up
-//	fetch  values in another memory, or a piece of each, in device memory
-//	store  values in device memory, in another memory
+//	subview          a piece of a value in device memory, in its place
+//	concat_in_place  pieces that lie one behind the other, as one value
+//	host_to_device   copies values in another memory, or a piece of each, to the device
+//	device_to_host   copies values in device memory to another memory
 //
-// The first two move nothing. The others may be started, like collectives.
+// The first two copy nothing. The others may be started, like collectives.
 
 func init() {
 	axis := AttrSpec{"axis", ir.Name(""), false}
 	from, limit := AttrSpec{"from", ir.Int(0), false}, AttrSpec{"limit", ir.Int(0), false}
 	why := AttrSpec{"why", ir.Str(""), false}
 	Register(&Def{
-		Name: "part", Doc: "The elements [`from`, `limit`) along `axis`, the operand's major one, where they are.",
+		Name: Subview, Doc: "The elements [`from`, `limit`) along `axis`, the operand's major one, in their place.",
 		Class: Collective, MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrSpec{required(axis), required(from), required(limit)},
-		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces, Traits: Subview,
+		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces, Traits: Views,
 		Flops: noFlops, Sample: samplePieces,
 	})
 	Register(&Def{
-		Name: "hold", Doc: "The operands, one behind the other along `axis`, their major one, where they are.",
+		Name: ConcatInPlace, Doc: "The operands, one behind the other along `axis`, their major one, in their place.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{required(axis)},
-		Infer: inferHold, Shard: replicated, State: stateHold, Eval: evalConcat, Traits: Joins,
-		Flops: noFlops, Sample: sampleHold,
+		Infer: inferConcatInPlace, Shard: replicated, State: stateConcatInPlace, Eval: evalConcat, Traits: Joins,
+		Flops: noFlops, Sample: sampleConcatInPlace,
 	})
 	Register(&Def{
-		Name: collective.Fetch, Doc: "The operands, which are in another memory, in the device's; with `axis`, their major one, the elements [`from`, `limit`) of each.",
+		Name: collective.HostToDevice, Doc: "Copies the operands from the memory of the host, or its disk, to the device; with `axis`, their major one, the elements [`from`, `limit`) of each.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{axis, from, limit, why}, Traits: Loads | Starts,
 		Infer: inferPieces, Shard: replicated, State: eachOperand(anyState), Eval: evalPieces,
 		Flops: noFlops, Sample: samplePieces,
 	})
 	Register(&Def{
-		Name: collective.Store, Doc: "The operands in `memory`, host or disk.",
+		Name: collective.DeviceToHost, Doc: "Copies the operands to `memory`: that of the host, or its disk.",
 		Class: Collective, MinArgs: 1, MaxArgs: -1,
 		Attrs: []AttrSpec{why}, Traits: Stores | Starts | SameValue,
 		Infer: func(args []ir.Type, _ ir.Attrs) ([]ir.Type, error) { return cloned(args), nil },
@@ -61,10 +61,10 @@ func required(a AttrSpec) AttrSpec {
 	return a
 }
 
-// Piece is the range of its operands' major axis that o, a part or a fetch, is;
+// Piece is the range of its operands' major axis that o, a subview or a copy to the device, is;
 // without one, ok is false, and results are the operands.
 func Piece(o *ir.Op) (axis string, from, limit int64, ok bool) {
-	if !Has(o, Subview|Loads) || !o.Attrs.Has("axis") {
+	if !Has(o, Views|Loads) || !o.Attrs.Has("axis") {
 		return "", 0, 0, false
 	}
 	return o.Attrs.Text("axis"), o.Attrs.Int("from", 0), o.Attrs.Int("limit", 0), true
@@ -136,7 +136,7 @@ func inferPieces(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	return out, nil
 }
 
-func inferHold(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
+func inferConcatInPlace(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	out, err := inferConcat(args, attrs)
 	if err != nil {
 		return nil, err
@@ -157,14 +157,14 @@ func inferHold(args []ir.Type, attrs ir.Attrs) ([]ir.Type, error) {
 	return out, nil
 }
 
-// stateHold: every piece is of one state, which the whole has as well.
-func stateHold(o *ir.Op, args []ir.Type) ([]ir.Type, error) {
+// stateConcatInPlace: every piece is of one state, which the result has as well.
+func stateConcatInPlace(o *ir.Op, args []ir.Type) ([]ir.Type, error) {
 	for i, t := range args {
 		if !SameState(t, args[0]) {
 			return nil, &ShapeError{Msg: fmt.Sprintf("pieces 1 and %d are %s and %s", i+1, args[0], t), Want: "pieces of one state"}
 		}
 	}
-	return inferHold(args, o.Attrs)
+	return inferConcatInPlace(args, o.Attrs)
 }
 
 func evalPieces(_ *Context, o *ir.Op, args []*tensor.Tensor) ([]*tensor.Tensor, error) {
@@ -190,7 +190,7 @@ func samplePieces(r *rand.Rand) Example {
 	return Example{Args: []*tensor.Tensor{x}, Attrs: ir.A("axis", ir.Name(x.Type.Axes[0].Name), "from", ir.Int(from), "limit", ir.Int(from+1+r.Intn(4-from)))}
 }
 
-func sampleHold(r *rand.Rand) Example {
+func sampleConcatInPlace(r *rand.Rand) Example {
 	x := sampleMajor(r, 2)
 	y := typed(ir.F32, x.Type.Clone().Axes)
 	y.Axes[0].Size = 1 + r.Intn(3)

@@ -7,18 +7,18 @@ import (
 	"ptc/ir/tensor"
 )
 
-// The ends of a run, see [ir.Stack], and of turns, see [ir.Task]. Of one instance or
+// The ends of a run, see [ir.Stack], and of ticks, see [ir.Task]. Of one instance or
 // microbatch they are identities, and that is what their rows say.
 
 func init() {
 	enters(Enter, "At the head of a run: the operand for the first instance, and for every other one what the instance before gave to `leave`.", true, noFlops)
 	leaves(Leave, "an instance", "At the end of a run: the second operand, to the `enter` of the next instance, which is the first operand; of the last instance it is the result, outside.")
-	leaves(LeaveTurn, "a turn", "In a task: the second operand, to the `enter_turn` of the next turn, which is the first operand; of the last turn it is the result, which is there once.")
+	leaves(LeaveTick, "a tick", "In a task: passes the second operand to the `enter_tick` of the next tick, which is the first operand; in the last tick it is the result, which exists once.")
 	each := func(o *ir.Op) int64 { return int64(o.Args[0].Type.Elems()) }
 	enters(Accumulate, "The sum of the operands of all microbatches, in the order in which they are made; it is there once.", true, each)
 	enters(AccumulateMax, "The maximum of the operands of all microbatches; it is there once.", false, each)
 	Register(&Def{
-		Name: EnterTurn, Doc: "In a task: what the turn before gave to `leave_turn`. In the first turn there is nothing, and what reads it is its other operand.",
+		Name: EnterTick, Doc: "In a task: the value that the previous tick passed to `leave_tick`. In the first tick nothing enters, and the sum that reads it is its other operand.",
 		Class: Boundary, Attrs: typeAttrs,
 		Infer: func(_ []ir.Type, attrs ir.Attrs) ([]ir.Type, error) { return only(typeOf(attrs)) },
 		Shard: replicated, State: asNoted, Flops: noFlops,

@@ -45,8 +45,8 @@ const (
 
 // Of what moves nothing.
 const (
-	// Subview: the result is a range of its operand's bytes.
-	Subview Traits = 1 << (iota + 10)
+	// Views: the result is a range of its operand's bytes.
+	Views Traits = 1 << (iota + 10)
 	// Joins: the result's bytes are its operands', one behind the other.
 	Joins
 	// SameValue: result i is operand i in another sharding or place; of the whole
@@ -61,7 +61,7 @@ const (
 	Converts
 
 	// InPlace: results are in the memory of operands, or the other way about.
-	InPlace = Subview | Joins
+	InPlace = Views | Joins
 )
 
 // Of arithmetic.

@@ -75,7 +75,7 @@ func unreachable(o *ir.Op, first, mem ir.Memory) string {
 		}
 	default:
 		if mem != ir.Device {
-			return "is in memory `" + mem.String() + "`, and has to be fetched"
+			return "is in memory `" + mem.String() + "`, and has to be copied to the device first"
 		}
 	}
 	return ""

@@ -71,7 +71,7 @@ func (r *runs) visit(o *ir.Op) {
 	}
 	posted := o.Run == nil && o.Task != nil && !o.Task.Once && o.Ahead == 1 && op.Has(o, op.Receives) && o.Start
 	if o.Ahead != 0 && !posted && (o.Run == nil || o.Name == ir.Enter || o.Name == ir.Leave) {
-		bad(fmt.Sprintf("it is %d turns ahead", o.Ahead))
+		bad(fmt.Sprintf("it is %d iterations ahead", o.Ahead))
 	}
 	for _, v := range o.Args {
 		if v.Def != nil && o.Run != nil && v.Def.Run == o.Run && v.Def.Ahead < o.Ahead {

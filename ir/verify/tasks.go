@@ -10,8 +10,8 @@ import (
 )
 
 // tasks checks what runs for each microbatch: that tasks are in their order, each in a
-// row and with turns for all microbatches; that only what runs for a microbatch reads
-// what every microbatch has; and that what enters a turn leaves it.
+// row and with ticks for all microbatches; that only what runs for a microbatch reads
+// what every microbatch has; and that what enters a tick leaves it.
 func (c *checker) tasks(f *ir.Func) {
 	bad := func(o *ir.Op, format string, args ...any) {
 		where, pos := "@"+f.Name, diag.Pos{}
@@ -27,7 +27,7 @@ func (c *checker) tasks(f *ir.Func) {
 		}
 		number[t] = i + 1
 	}
-	if !c.turns(f, number, bad) {
+	if !c.ticks(f, number, bad) {
 		return
 	}
 	last, late := 0, early(f)
@@ -46,10 +46,10 @@ func (c *checker) tasks(f *ir.Func) {
 				bad(o, "it reads %%%d, which every microbatch has", v.ID)
 			}
 			if v != nil && v.Def != nil && late[passed{v.Def.Task, o.Task, v.PerMicro()}] {
-				bad(o, "a turn of its task reads %%%d before it is made", v.ID)
+				bad(o, "a tick of its task reads %%%d before it is made", v.ID)
 			}
-			if v != nil && v.Def != nil && v.Def.Name == ir.EnterTurn && !adds(o, v) {
-				bad(o, "it reads %%%d, of which there is none in the first turn", v.ID)
+			if v != nil && v.Def != nil && v.Def.Name == ir.EnterTick && !adds(o, v) {
+				bad(o, "it reads %%%d, of which there is none in the first tick", v.ID)
 			}
 			if after[v] && o.PerMicro() {
 				bad(o, "it runs for each microbatch and reads %%%d, which is known after all of them", v.ID)
@@ -60,22 +60,22 @@ func (c *checker) tasks(f *ir.Func) {
 				after[r] = true
 			}
 		}
-		between := o.Name == ir.EnterTurn || o.Name == ir.LeaveTurn
+		between := o.Name == ir.EnterTick || o.Name == ir.LeaveTick
 		if (between || o.Accumulates() != "") && !o.PerMicro() || between && o.Task == nil {
 			bad(o, "there are no microbatches to be between")
 		}
 		switch {
-		case o.Name == ir.EnterTurn && len(o.Results) == 1:
+		case o.Name == ir.EnterTick && len(o.Results) == 1:
 			entered[o.Results[0]] = true
-		case o.Name == ir.LeaveTurn && len(o.Args) == 2:
+		case o.Name == ir.LeaveTick && len(o.Args) == 2:
 			if x := o.Args[0]; !entered[x] || x.Def.Task != o.Task || x.Def.Run != o.Run {
-				bad(o, "its first operand has not entered the turn, or has left it")
+				bad(o, "its first operand has not entered the tick, or has left it")
 			}
 			delete(entered, o.Args[0])
 		}
 	}
 	if len(entered) > 0 {
-		bad(nil, "%d values enter turns and do not leave them", len(entered))
+		bad(nil, "%d values enter ticks and do not leave them", len(entered))
 	}
 	for _, r := range f.Results {
 		if r.Value != nil && r.Value.PerMicro() {
@@ -84,17 +84,17 @@ func (c *checker) tasks(f *ir.Func) {
 	}
 }
 
-// adds reports whether o may read what enters a turn: what adds something else to it does
+// adds reports whether o may read what enters a tick: what adds something else to it does
 // without in the first one.
 func adds(o *ir.Op, entered *ir.Value) bool {
 	switch {
-	case o.Name == ir.LeaveTurn:
+	case o.Name == ir.LeaveTick:
 		return len(o.Args) == 2 && o.Args[0] == entered && o.Args[1] != entered
 	case o.Callee != nil:
 		return o.First != nil
 	}
 	return (o.Name == op.Add || o.Name == op.Max) && !slices.ContainsFunc(o.Args, func(v *ir.Value) bool {
-		return v != entered && v != nil && v.Def != nil && v.Def.Name == ir.EnterTurn
+		return v != entered && v != nil && v.Def != nil && v.Def.Name == ir.EnterTick
 	}) && len(o.Args) == 2 && o.Args[0] != o.Args[1]
 }
 
@@ -104,15 +104,15 @@ type passed struct {
 	micro    bool
 }
 
-// early are those of which a turn reads one before it is made.
+// early are those of which a tick reads one before it is made.
 func early(f *ir.Func) map[passed]bool {
-	turn := map[*ir.Task][]int{} // by microbatch, from 1 on
+	tick := map[*ir.Task][]int{} // by microbatch, from 1 on
 	first, last := map[*ir.Task]int{}, map[*ir.Task]int{}
 	for _, t := range f.Tasks {
-		turn[t] = make([]int, max(1, f.Micro))
+		tick[t] = make([]int, max(1, f.Micro))
 	}
-	for i, t := range f.Turns {
-		turn[t.Task][t.Micro] = i + 1
+	for i, t := range f.Ticks {
+		tick[t.Task][t.Micro] = i + 1
 		if last[t.Task] = i + 1; first[t.Task] == 0 {
 			first[t.Task] = i + 1
 		}
@@ -120,7 +120,7 @@ func early(f *ir.Func) map[passed]bool {
 	out := map[passed]bool{}
 	for _, o := range f.Ops {
 		for _, v := range o.Args {
-			if v == nil || v.Def == nil || v.Def.Task == o.Task || turn[v.Def.Task] == nil || turn[o.Task] == nil {
+			if v == nil || v.Def == nil || v.Def.Task == o.Task || tick[v.Def.Task] == nil || tick[o.Task] == nil {
 				continue
 			}
 			p := passed{v.Def.Task, o.Task, v.PerMicro()}
@@ -130,21 +130,21 @@ func early(f *ir.Func) map[passed]bool {
 			if out[p] = !p.micro && last[p.from] >= first[p.to]; !p.micro {
 				continue
 			}
-			for m, at := range turn[p.from] {
-				out[p] = out[p] || at >= turn[p.to][m]
+			for m, at := range tick[p.from] {
+				out[p] = out[p] || at >= tick[p.to][m]
 			}
 		}
 	}
 	return out
 }
 
-// turns checks that every task has its turns: once, or for every microbatch once.
-func (c *checker) turns(f *ir.Func, number map[*ir.Task]int, bad func(*ir.Op, string, ...any)) bool {
-	had := map[ir.Turn]bool{}
+// ticks checks that every task has its ticks: once, or for every microbatch once.
+func (c *checker) ticks(f *ir.Func, number map[*ir.Task]int, bad func(*ir.Op, string, ...any)) bool {
+	had := map[ir.Tick]bool{}
 	count := map[*ir.Task]int{}
-	for _, t := range f.Turns {
+	for _, t := range f.Ticks {
 		if number[t.Task] == 0 || t.Micro < 0 || t.Micro >= max(1, f.Micro) || had[t] || t.Once && t.Micro != 0 {
-			bad(nil, "a turn of what is no task, or twice of the same")
+			bad(nil, "a tick of what is no task, or twice of the same")
 			return false
 		}
 		had[t] = true
@@ -152,7 +152,7 @@ func (c *checker) turns(f *ir.Func, number map[*ir.Task]int, bad func(*ir.Op, st
 	}
 	for _, t := range f.Tasks {
 		if want := f.Micro; t.Once && count[t] != 1 || !t.Once && count[t] != want {
-			bad(nil, "task `%s` has %d turns", t.Name, count[t])
+			bad(nil, "task `%s` has %d ticks", t.Name, count[t])
 			return false
 		}
 	}

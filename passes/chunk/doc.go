@@ -2,7 +2,7 @@
 // their loss, computed for some rows at a time, so that it never exists in full:
 //
 //	before                              after, for each range of the rows
-//	%l = dot %x, %w over=(embed)        %x0 = part %x from=0 limit=512
+//	%l = dot %x, %w over=(embed)        %x0 = subview %x from=0 limit=512
 //	%m = reduce_max %l over=(vocab)     %l0 = dot %x0, %w over=(embed)
 //	…                                   …
 //	%g = …            as large as %l    %g0 = …
@@ -10,7 +10,7 @@
 //	%u = dot %x, %g over=(seq)          %u0 = dot %x0, %g0 over=(seq)
 //	                                    …
 //	                                    %u1 = add %u0, %v1
-//	                                    %d = hold %d0, %d1, …
+//	                                    %d = concat_in_place %d0, %d1, …
 //
 // The loss of a language model is the case that it is made for: of 50,257 logits for
 // each token, as many exponentials and as many gradients, only their sums and two
@@ -21,7 +21,7 @@
 // losses in large-vocabulary language models", 2024, in one kernel.)
 //
 // In: functions of one device, in tasks where a pipeline has them (ir(Local)).
-// Out: the same; rows are cut by `part`, put together by `hold`, and what is summed over
+// Out: the same; rows are split by `subview`, joined by `concat_in_place`, and what is summed over
 // rows is added up in the order of the ranges.
 // Invariant: each result is the same but for the order of those sums. Every range has
 // the same operations on values of the same types, so that fuse makes its kernels once.

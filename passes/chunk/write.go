@@ -131,7 +131,7 @@ func (w *writer) part(v *ir.Value, p []span, o *ir.Op) *ir.Value {
 		k := part{v, s}
 		if w.parts[k] == nil {
 			b := w.builder(o)
-			w.parts[k] = stated(b.Emit(op.Part, ir.A("axis", ir.Name(s.axis), "from", ir.Int(s.from), "limit", ir.Int(s.limit)), v))
+			w.parts[k] = stated(b.Emit(op.Subview, ir.A("axis", ir.Name(s.axis), "from", ir.Int(s.from), "limit", ir.Int(s.limit)), v))
 		}
 		v = w.parts[k]
 	}
@@ -206,7 +206,7 @@ func hold(b *op.Builder, vs []*ir.Value, pieces [][]span) *ir.Value {
 			}
 			v := vs[at]
 			if end > at+1 {
-				v = stated(b.Emit(op.Hold, attrs, vs[at:end]...))
+				v = stated(b.Emit(op.ConcatInPlace, attrs, vs[at:end]...))
 			}
 			outer, left = append(outer, v), append(left, pieces[at])
 			at = end

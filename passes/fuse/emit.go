@@ -49,7 +49,7 @@ func kernelName(class string, count map[string]int) string {
 	return fmt.Sprintf("%s_%d", class, count[class]-1)
 }
 
-// emission turns the groups of a function into calls.
+// emission ticks the groups of a function into calls.
 type emission struct {
 	from   *storage
 	shared *kernels

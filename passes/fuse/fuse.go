@@ -62,7 +62,7 @@ func (x *fuser) function(f *ir.Func, many bool) error {
 	joinTasks(f)
 	joinCalls(x.c, f, x.shared)
 	splitRuns(x.c, f, x.shared)
-	if err := firstTurns(f, x.shared); err != nil {
+	if err := firstTicks(f, x.shared); err != nil {
 		return err
 	}
 	if many {

@@ -240,11 +240,11 @@ func share(a, b *ir.Op) bool {
 	return slices.ContainsFunc(a.Args, func(v *ir.Value) bool { return 2*v.Type.Elems() >= most && slices.Contains(b.Args, v) })
 }
 
-// special reports whether c has another kernel in the first turn, or makes what other
+// special reports whether c has another kernel in the first tick, or makes what other
 // devices wait for, which starts on its way as soon as it is there. What is put together
 // in place goes nowhere.
 func (j *joining) special(c *ir.Op) bool {
-	return slices.ContainsFunc(c.Args, func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }) ||
+	return slices.ContainsFunc(c.Args, func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTick }) ||
 		slices.ContainsFunc(c.Results, func(v *ir.Value) bool { return slices.ContainsFunc(j.readers[v], moves) })
 }
 

@@ -140,7 +140,7 @@ func (p *parting) call(o *ir.Op, k *ir.Func, before []*ir.Value, args, results [
 	return c
 }
 
-// first gives both calls the kernels of the first turn of o's task, in which nothing is
+// first gives both calls the kernels of the first tick of o's task, in which nothing is
 // added to. It reports whether these are cut alike.
 func (p *parting) first(o *ir.Op, later *fusion.Parts, products, sum *ir.Op) bool {
 	whole := p.like(o.First, o.Callee)
@@ -160,5 +160,5 @@ func (p *parting) first(o *ir.Op, later *fusion.Parts, products, sum *ir.Op) boo
 	return true
 }
 
-// enters reports whether v is what the turn before left.
-func enters(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }
+// enters reports whether v is what the tick before left.
+func enters(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTick }

@@ -101,9 +101,9 @@ func (d *done) copyTo(f *ir.Func, names *naming) bool {
 	for i, t := range f.Tasks {
 		task[t], c.Tasks[i].Name = c.Tasks[i], t.Name
 	}
-	c.Turns = slices.Clone(f.Turns)
-	for i := range c.Turns {
-		c.Turns[i].Task = task[c.Turns[i].Task]
+	c.Ticks = slices.Clone(f.Ticks)
+	for i := range c.Ticks {
+		c.Ticks[i].Task = task[c.Ticks[i].Task]
 	}
 	c.Name, c.Of, c.Stage, c.Attrs = f.Name, f.Of, f.Stage, f.Attrs
 	*f = *c
@@ -171,7 +171,7 @@ func (n *naming) scope(a string) (string, bool) {
 
 // matched reports that a and b are fused in the same way, by how parts of scopes are named in
 // b; nil where they are not. They have the same operations on the same values. Not compared
-// are names, where messages come from and go to, why something moves, and the turns: nothing here
+// are names, where messages come from and go to, why something moves, and the ticks: nothing here
 // depends on them.
 func matched(a, b *ir.Func) *naming {
 	if len(a.Ops) != len(b.Ops) || len(a.Args) != len(b.Args) || len(a.Results) != len(b.Results) ||

@@ -7,7 +7,7 @@ import (
 	"ptc/ir/op"
 )
 
-// accumulated has what turns add up be added in place: what leaves a turn is written
+// accumulated has what ticks add up be added in place: what leaves a tick is written
 // over what entered it, by the operation that reads that last. Where that cannot be, a
 // copy is.
 func (p *planner) accumulated(f *ir.Func) {
@@ -28,7 +28,7 @@ func (p *planner) accumulated(f *ir.Func) {
 	left := map[*ir.Value]bool{}
 	moved := map[*ir.Op]bool{}
 	for _, o := range f.Ops {
-		if o.Name != op.LeaveTurn {
+		if o.Name != op.LeaveTick {
 			continue
 		}
 		x, y := o.Args[0], o.Args[1]
@@ -62,7 +62,7 @@ func (p *planner) accumulated(f *ir.Func) {
 	ins.apply()
 }
 
-// adds reports whether what leaves a turn is written in place, over what entered it.
+// adds reports whether what leaves a tick is written in place, over what entered it.
 func (p *planner) adds(leave *ir.Op, readers []*ir.Op) bool {
 	x, y := leave.Args[0], leave.Args[1]
 	d := y.Def
@@ -76,13 +76,13 @@ func (p *planner) adds(leave *ir.Op, readers []*ir.Op) bool {
 	return readers[0] == d && !usedTwice(d, x) && p.mayOverwrite(d, n, j)
 }
 
-// mayOverwrite reports whether o may write result j over operand n, in the first turn
-// of its task as in the others. What enters a turn does not in the first one.
+// mayOverwrite reports whether o may write result j over operand n, in the first tick
+// of its task as in the others. What enters a tick does not in the first one.
 func (p *planner) mayOverwrite(o *ir.Op, n, j int) bool {
 	if !mayOverwrite(o, p.kernel(o), n, j) {
 		return false
 	}
-	entered := func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTurn }
+	entered := func(v *ir.Value) bool { return v.Def != nil && v.Def.Name == op.EnterTick }
 	if o.First == nil || entered(o.Args[n]) {
 		return true
 	}
@@ -95,11 +95,11 @@ func (p *planner) mayOverwrite(o *ir.Op, n, j int) bool {
 	return p.kernels[o.First].InPlace(at, j)
 }
 
-// accumulate puts what enters a turn, what it adds up to, and what leaves it in one
-// place, which all turns have.
+// accumulate puts what enters a tick, what it adds up to, and what leaves it in one
+// place, which all ticks have.
 func (l *layout) accumulate() {
 	for _, o := range l.f.Ops {
-		if o.Name == op.LeaveTurn {
+		if o.Name == op.LeaveTick {
 			l.join(o.Args[1], o.Args[0], 0)
 			l.join(o.Result(), o.Args[0], 0)
 		}

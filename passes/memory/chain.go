@@ -56,8 +56,8 @@ func (l *layout) kind(c chain) kind {
 		return framed
 	}
 	to, next := later(x.to, y.to), y.from
-	next.turn++
-	places := to.turn - y.from.turn
+	next.iteration++
+	places := to.iteration - y.from.iteration
 	if next.pos < to.pos || next.pos == to.pos && !(places == 1 && l.over(c, next)) {
 		places++
 	}
@@ -130,7 +130,7 @@ func (p *planner) carried(f *ir.Func) {
 	ins := &insertions{p: p, f: f, before: map[*ir.Op][]*ir.Op{}, behind: map[*ir.Op][]*ir.Op{}}
 	left, firstLeave, changed := map[*ir.Value]bool{}, map[*ir.Run]*ir.Op{}, ins.joined()
 	for _, o := range f.Ops {
-		if o.Name == op.LeaveTurn {
+		if o.Name == op.LeaveTick {
 			left[o.Args[1]] = true
 		}
 	}
@@ -191,7 +191,7 @@ func entering(all []chain) map[*ir.Value][]chain {
 // what enters.
 func (l *layout) free(c chain, all map[*ir.Value][]chain, kinds map[*ir.Op]kind) bool {
 	kind, b := kinds[c.leave], l.of[c.v0]
-	on := l.between(c.x) || l.between(c.y) // to other turns
+	on := l.between(c.x) || l.between(c.y) // to other ticks
 	if on && c.v0.PerMicro() != c.x.PerMicro() {
 		return false
 	}
@@ -220,7 +220,7 @@ func (l *layout) free(c chain, all map[*ir.Value][]chain, kinds map[*ir.Op]kind)
 			return false
 		}
 	}
-	return b.to.before(moment{seg: start, turn: -through})
+	return b.to.before(moment{seg: start, iteration: -through})
 }
 
 // insertions are operations that are to be before or behind others.

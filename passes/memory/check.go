@@ -59,7 +59,7 @@ func function(f *ir.Func, kernels map[*ir.Func]*fusion.Kernel, runs verify.Runs)
 	if bugs := repeated(f); len(bugs) > 0 {
 		return bugs
 	}
-	if bugs := turns(f); len(bugs) > 0 {
+	if bugs := ticks(f); len(bugs) > 0 {
 		return bugs
 	}
 	x := runs.Of(f)
@@ -254,7 +254,7 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 	at := s.Lo
 	for _, a := range o.Args {
 		t := c.at.Of(a)
-		if op.Has(o, op.Subview) {
+		if op.Has(o, op.Views) {
 			t, at = c.piece(a, o, r), s.Hi
 			c.owner.Set(r, c.root(a))
 		}
@@ -262,7 +262,7 @@ func (c *checker) pieces(i int, o *ir.Op) bool {
 			c.bug(o, "%d: %s is of %%%d after part of it was overwritten", i, o.Name, a.ID)
 		}
 		switch {
-		case op.Has(o, op.Subview) && t != s, op.Has(o, op.Joins) && (t.Memory != s.Memory || t.Lo != at):
+		case op.Has(o, op.Views) && t != s, op.Has(o, op.Joins) && (t.Memory != s.Memory || t.Lo != at):
 			c.bug(o, "%d: %s at %d is not where the bytes of %%%d are", i, o.Name, s.Lo, a.ID)
 		case op.Has(o, op.Joins):
 			at = t.Hi

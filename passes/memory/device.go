@@ -166,7 +166,7 @@ func (d *device) results(f *ir.Func, bug func(*ir.Func, string, ...any)) {
 	kept := d.keeps()
 	for _, x := range excerpt.Places(f)[len(f.Args):] {
 		v := x.Value
-		if op.Has(v.Def, op.Subview) || ends(v.Def) {
+		if op.Has(v.Def, op.Views) || ends(v.Def) {
 			continue // nothing writes it, and it is in what it is of
 		}
 		for _, i := range kept.meeting(d.place(x)) {

@@ -15,10 +15,10 @@ import (
 //
 // A buffer may be moved by a whole place: in a backward run, which goes down, place
 // k+1 is free when instance k has its turn, since its own activations were read in
-// the turn before. So gradients lie in the places of activations of which not one
-// has to be over in the same turn, for the room of one instance's gradients behind
-// the last place; those that are made last in a turn may stay (see stay). What is waited
-// for a turn later, such as the shards of gradients, which are made of these, may be moved
+// the iteration before. So gradients lie in the places of activations of which not one
+// has to be over in the same iteration, for the room of one instance's gradients behind
+// the last place; those that are made last in an iteration may stay (see stay). What is waited
+// for an iteration later, such as the shards of gradients, which are made of these, may be moved
 // by two.
 //
 //	place     0      1      2     …    N-1     N
@@ -34,7 +34,7 @@ type frame struct {
 }
 
 // enframe makes a frame for each stack and memory in which instances keep something,
-// and puts into its gaps what instances need for a turn. What is in a row of what
+// and puts into its gaps what instances need for an iteration. What is in a row of what
 // microbatches keep is in a frame of its own.
 func (l *layout) enframe() {
 	for _, s := range l.f.Stacks {
@@ -175,7 +175,7 @@ func (x *frame) arrange(t *timeline) {
 }
 
 // stay has those of members that are moved and need not be stay in their places, from the
-// last one to the first: gradients that are made at the end of a turn, when
+// last one to the first: gradients that are made at the end of an iteration, when
 // activations of the same place are not read any more.
 func stay(members []*buffer, bounds func() (all, moved int64)) {
 	if len(members) > filling {
@@ -335,7 +335,7 @@ func (b *buffer) slots() (least, most int) { return b.slot + b.least, b.slot + b
 // fill gaps.
 const filling = 64
 
-// fill puts what instances need for a turn into gaps of the frame, where it is there
+// fill puts what instances need for an iteration into gaps of the frame, where it is there
 // in any case: the largest first.
 func (x *frame) fill(l *layout, others []*buffer) {
 	looks := filling * (len(x.members) + len(others))

@@ -16,7 +16,7 @@ func (l *layout) inPlace(o *ir.Op, i, j int, taken map[*buffer]bool) {
 		return
 	}
 	first, end := 0, len(o.Args)
-	if o.Callee == nil { // no other operand than the one in its turn, see mayOverwrite
+	if o.Callee == nil { // no other operand than the one at its place, see mayOverwrite
 		first, end = min(j, end), min(j+1, end)
 	}
 	var whys []string

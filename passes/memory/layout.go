@@ -28,7 +28,7 @@ type buffer struct {
 	tasks  tasks // in which it is in use
 	row    *row  // that it is in, of what microbatches keep
 	// once: something in it is there once, or an argument; between: something is in use
-	// between turns.
+	// between ticks.
 	once, between bool
 	// least and most are the slots of its values of instances, see layout.slot.
 	least, most int
@@ -117,12 +117,12 @@ func (l *layout) shared(o *ir.Op) {
 		for j, v := range o.Results {
 			l.join(o.Args[j], v, 0)
 		}
-	case op.Has(o, op.Subview):
+	case op.Has(o, op.Views):
 		l.join(o.Result(), o.Args[0], pieceOffset(o))
 	case op.Has(o, op.Joins):
 		var at int64
 		for _, v := range o.Args {
-			if v.Def == nil || !op.Has(v.Def, op.Subview) { // which has its place
+			if v.Def == nil || !op.Has(v.Def, op.Views) { // which has its place
 				l.join(v, o.Result(), at)
 			}
 			at += int64(v.Type.Bytes())
@@ -188,7 +188,7 @@ func (l *layout) classify() {
 		case b.from.seg != b.to.seg:
 			b.kind = framed
 		default:
-			if b.ring = b.to.turn - b.from.turn + 1; b.ring > 1 {
+			if b.ring = b.to.iteration - b.from.iteration + 1; b.ring > 1 {
 				b.kind = ringed
 			}
 			if b.ring >= stack.Count && b.ring > 1 {
@@ -196,7 +196,7 @@ func (l *layout) classify() {
 			}
 		}
 		if b.lo, b.hi = l.time.collapsed(b.from, b.to); stack != nil && b.kind == single && b.from.seg == b.to.seg {
-			b.lo, b.hi = b.from.pos, b.to.pos // the same in each turn
+			b.lo, b.hi = b.from.pos, b.to.pos // the same in each iteration
 		}
 		l.slots(b)
 	}

@@ -58,7 +58,7 @@ func (p *planner) fits(temps map[*ir.Func][]*buffer) error {
 // accumulators are the bytes of the gradients that the microbatches of f add up, which live as long as the step.
 func accumulators(f *ir.Func) (sum int64) {
 	for _, o := range f.Ops {
-		if o.Name == ir.LeaveTurn && o.Result().Type.Rank() > 0 {
+		if o.Name == ir.LeaveTick && o.Result().Type.Rank() > 0 {
 			v := o.Result()
 			sum += aligned(int64(v.Type.Bytes())) * int64(v.Count())
 		}

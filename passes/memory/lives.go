@@ -5,12 +5,12 @@ import (
 	"ptc/ir/op"
 )
 
-// lives are those of the values of f, in turns as they are from place k of instance k.
+// lives are those of the values of f, in iterations as seen from place k of instance k.
 // `enter` and `leave` are no instructions and read nothing. Gradients are read
 // when they are computed, so being a result does not keep them. What a started
 // collective sends is in use until that is done, if it does not receive in the same
 // place. What a call has that is alone in its run is in use for all instances at once. What all instances of a run read is in use until they are through, and what is
-// in use between turns, from the first turn through the last.
+// in use between ticks, from the first tick through the last.
 func lives(t *timeline, elsewhere map[*ir.Value]bool) map[*ir.Value]life {
 	out := map[*ir.Value]life{}
 	for _, a := range t.f.Args {
@@ -68,10 +68,10 @@ func (t *timeline) use(i int, v *ir.Value) moment {
 	return t.of(i, 0)
 }
 
-// ends reports whether o is at the end of a run or of a turn, and no instruction.
+// ends reports whether o is at the end of a run or of a tick, and no instruction.
 func ends(o *ir.Op) bool {
 	switch o.Name {
-	case op.Enter, op.Leave, op.EnterTurn, op.LeaveTurn:
+	case op.Enter, op.Leave, op.EnterTick, op.LeaveTick:
 		return true
 	}
 	return false

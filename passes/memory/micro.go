@@ -2,25 +2,25 @@ package memory
 
 import "ptc/ir"
 
-// The turns of tasks are not in the order of the text: while one microbatch goes
-// backward, others go forward. What a turn leaves to others, of its microbatch or of
-// all, is in use between turns. The planner takes it as in use from the first turn of
-// all such tasks through the last, so that the order of turns does not matter: what is
-// of one turn alone has a separate place, which values of others share. Of
-// what every microbatch keeps for a later turn there are several at once, in a ring of
-// places; how many, the table of turns says. See [row].
+// The ticks of tasks are not in the order of the text: while one microbatch goes
+// backward, others go forward. What a tick leaves to others, of its microbatch or of
+// all, is in use between ticks. The planner takes it as in use from the first tick of
+// all such tasks through the last, so that the order of ticks does not matter: what is
+// of one tick alone has a separate place, which values of others share. Of
+// what every microbatch keeps for a later tick there are several at once, in a ring of
+// places; how many, the table of ticks says. See [row].
 
-// stretch finds the tasks whose turns are not in the order of the text: all but those
+// stretch finds the tasks whose ticks are not in the order of the text: all but those
 // that run once, first or last in both.
 func (t *timeline) stretch() {
 	t.hi = -1
-	tasks, turns := t.f.Tasks, t.f.Turns
+	tasks, ticks := t.f.Tasks, t.f.Ticks
 	n := 0
-	for n < len(tasks) && n < len(turns) && tasks[n].Once && turns[n].Task == tasks[n] {
+	for n < len(tasks) && n < len(ticks) && tasks[n].Once && ticks[n].Task == tasks[n] {
 		n++
 	}
 	m := 0
-	for n+m < len(tasks) && m < len(turns) && tasks[len(tasks)-1-m].Once && turns[len(turns)-1-m].Task == tasks[len(tasks)-1-m] {
+	for n+m < len(tasks) && m < len(ticks) && tasks[len(tasks)-1-m].Once && ticks[len(ticks)-1-m].Task == tasks[len(tasks)-1-m] {
 		m++
 	}
 	mixed := map[*ir.Task]bool{}
@@ -38,22 +38,22 @@ func (t *timeline) stretch() {
 	}
 }
 
-// begin and finish are when the first turn of these tasks begins, and the last is over.
-func (t *timeline) begin() moment  { return moment{seg: t.lo, turn: -through, pos: t.lo} }
-func (t *timeline) finish() moment { return moment{seg: t.first[t.hi], turn: through, pos: t.hi} }
+// begin and finish are when the first tick of these tasks begins, and the last is over.
+func (t *timeline) begin() moment  { return moment{seg: t.lo, iteration: -through, pos: t.lo} }
+func (t *timeline) finish() moment { return moment{seg: t.first[t.hi], iteration: through, pos: t.hi} }
 
 // mixed reports whether operation i is in one of these tasks.
 func (t *timeline) mixed(i int) bool { return t.lo <= i && i <= t.hi }
 
-// between has the lives of what is there once, and in use between turns, last from the
-// first turn through the last. What every microbatch has lives as long as in its own
+// between has the lives of what is there once, and in use between ticks, last from the
+// first tick through the last. What every microbatch has lives as long as in its own
 // tasks.
 func (t *timeline) between(lives map[*ir.Value]life, elsewhere map[*ir.Value]bool) {
 	if t.hi < 0 {
 		return
 	}
 	for v, l := range lives {
-		if v.Def != nil && v.Def.TurnAhead() { // whatever its microbatch does in the turn before
+		if v.Def != nil && v.Def.TickAhead() { // whatever its microbatch does in the tick before
 			l.from = t.begin()
 			lives[v] = l
 		}
@@ -73,13 +73,13 @@ func (t *timeline) between(lives map[*ir.Value]life, elsewhere map[*ir.Value]boo
 
 // perMicro reports whether every microbatch has a v of its own.
 func (t *timeline) perMicro(v *ir.Value) bool {
-	return v.Def != nil && v.PerMicro() && v.Def.Name != ir.EnterTurn
+	return v.Def != nil && v.PerMicro() && v.Def.Name != ir.EnterTick
 }
 
-// between reports whether v is where something is in use between turns.
+// between reports whether v is where something is in use between ticks.
 func (l *layout) between(v *ir.Value) bool { return l.of[v].between }
 
-// elsewhere are the values that turns leave to others.
+// elsewhere are the values that ticks leave to others.
 func (t *timeline) elsewhere() map[*ir.Value]bool {
 	out := map[*ir.Value]bool{}
 	for _, o := range t.f.Ops {
@@ -88,7 +88,7 @@ func (t *timeline) elsewhere() map[*ir.Value]bool {
 				out[v] = true
 			}
 		}
-		if o.Name == ir.EnterTurn || o.Name == ir.LeaveTurn || o.TurnAhead() {
+		if o.Name == ir.EnterTick || o.Name == ir.LeaveTick || o.TickAhead() {
 			out[o.Result()] = true
 		}
 	}

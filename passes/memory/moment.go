@@ -10,19 +10,19 @@ import (
 
 // moment is when an operation runs. Most of a program stands once and runs once: pos
 // is the place in the text. In a run, instances of a stack take turns, and the
-// operations of a turn run in the order of the text; which turn is said from the
+// operations of an iteration run in the order of the text; which iteration is said from the
 // point of view of a place in memory, see [timeline.of].
 type moment struct {
-	seg  int // where the run begins in the text; of an operation outside, its place
-	turn int
-	pos  int
+	seg       int // where the run begins in the text; of an operation outside, its place
+	iteration int
+	pos       int
 }
 
 // never is before everything.
 var never = moment{seg: -1}
 
 func (m moment) compare(n moment) int {
-	return cmp.Or(cmp.Compare(m.seg, n.seg), cmp.Compare(m.turn, n.turn), cmp.Compare(m.pos, n.pos))
+	return cmp.Or(cmp.Compare(m.seg, n.seg), cmp.Compare(m.iteration, n.iteration), cmp.Compare(m.pos, n.pos))
 }
 
 func (m moment) before(n moment) bool { return m.compare(n) < 0 }
@@ -41,7 +41,7 @@ func earlier(a, b moment) moment {
 	return a
 }
 
-// through is the turn of what lasts until all instances are through, and -through that
+// through is the iteration of what lasts until all instances are through, and -through that
 // of what begins before any of them.
 const through = math.MaxInt32
 
@@ -51,7 +51,7 @@ type timeline struct {
 	first []int // by operation: where its run begins, or it itself
 	last  []int // and ends
 	place map[*ir.Op]int
-	// lo and hi are the first and the last operation of tasks whose turns are not in the
+	// lo and hi are the first and the last operation of tasks whose ticks are not in the
 	// order of the text; hi is less where there are none.
 	lo, hi int
 	// alone are calls that are alone in their runs, whose instances may run at once: but
@@ -87,26 +87,26 @@ func (t *timeline) end() moment { return moment{seg: len(t.f.Ops), pos: len(t.f.
 // of is when operation i runs for the value that is in a place, of which there is one
 // for each instance, side by side: k is in place k + slot. Seen from a place, an
 // operation that runs for the instance whose value is in the next place comes a
-// turn later, or a turn earlier where the run goes down. All turns are relative.
+// iteration later, or an iteration earlier where the run goes down. All iterations are relative.
 func (t *timeline) of(i, slot int) moment {
 	m := moment{seg: t.first[i], pos: i}
 	if o := t.f.Ops[i]; o.Run != nil {
-		m.turn = -o.Ahead
+		m.iteration = -o.Ahead
 	}
 	return t.shifted(m, slot)
 }
 
 // shifted is when m is for what is by as many places further on.
 func (t *timeline) shifted(m moment, slots int) moment {
-	if m.seg < 0 || m.seg >= len(t.f.Ops) || m.turn == through || m.turn == -through {
+	if m.seg < 0 || m.seg >= len(t.f.Ops) || m.iteration == through || m.iteration == -through {
 		return m
 	}
 	switch run := t.f.Ops[m.seg].Run; {
 	case run == nil:
 	case run.Down:
-		m.turn += slots
+		m.iteration += slots
 	default:
-		m.turn -= slots
+		m.iteration -= slots
 	}
 	return m
 }
@@ -118,7 +118,7 @@ func (t *timeline) whole(i int) moment {
 	}
 	m := moment{seg: t.first[i], pos: i}
 	if t.f.Ops[i].Run != nil {
-		m.turn = through
+		m.iteration = through
 	}
 	return m
 }

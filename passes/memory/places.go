@@ -47,7 +47,7 @@ func (x family) meets(y family) bool {
 	return false
 }
 
-// repeated is what is wrong with places of what a run or a turn has: that of what enters
+// repeated is what is wrong with places of what a run or a tick has: that of what enters
 // is that of what was left, and of the first instance, that of what is outside.
 func repeated(f *ir.Func) diag.List {
 	var bugs diag.List
@@ -63,11 +63,11 @@ func repeated(f *ir.Func) diag.List {
 			bug("%s has no place for every result", o.Name)
 			return bugs
 		}
-		if o.Name == op.LeaveTurn && len(o.Args) == 2 {
+		if o.Name == op.LeaveTick && len(o.Args) == 2 {
 			x, y, w := at[o.Args[0]], at[o.Args[1]], at[o.Result()]
 			x.MicroRing, y.MicroRing = 0, 0
 			if x.MicroStep != 0 || x != y || x != w {
-				bug("what enters a turn, and what leaves it, are not in one place")
+				bug("what enters a tick, and what leaves it, are not in one place")
 			}
 		}
 		if o.Name != op.Leave || len(o.Args) != 2 || o.Args[0].Def == nil || o.Args[0].Def.Name != op.Enter {

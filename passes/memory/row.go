@@ -8,7 +8,7 @@ import (
 	"ptc/passes/memory/place"
 )
 
-// row is what microbatches have each of values that are in use in turns of the same
+// row is what microbatches have each of values that are in use in ticks of the same
 // tasks: the whole of it is there as often as microbatches have it at once. In it, the
 // time is that of a microbatch: values of which one is read no more when the other one is
 // made share bytes.
@@ -20,11 +20,11 @@ type row struct {
 	whole   *buffer
 }
 
-// tasks are those in whose turns something is in use, by their numbers, in ascending order.
+// tasks are those in whose ticks something is in use, by their numbers, in ascending order.
 type tasks []taskUse
 
-// taskUse is twice the number of a task in whose turns something is in use; 1 less where
-// it is from the turn before on, as what is received ahead is.
+// taskUse is twice the number of a task in whose ticks something is in use; 1 less where
+// it is from the tick before on, as what is received ahead is.
 type taskUse int
 
 func (u taskUse) task() int { return int(u+1) / 2 }
@@ -57,7 +57,7 @@ func (l *layout) used(elsewhere map[*ir.Value]bool) {
 			note(v, use)
 		}
 		for _, v := range o.Results {
-			if o.TurnAhead() {
+			if o.TickAhead() {
 				note(v, use-1)
 			}
 			note(v, use)
@@ -71,11 +71,11 @@ func (l *layout) used(elsewhere map[*ir.Value]bool) {
 	}
 }
 
-// kept reports whether every microbatch keeps something in b for another turn of its own.
+// kept reports whether every microbatch keeps something in b for another tick of its own.
 func (b *buffer) kept() bool { return b.between && !b.once }
 
 // together reports whether c may be written over b, which is read for the last time then,
-// by what turns see of them: what microbatches keep is in order in their own tasks alone.
+// by what ticks see of them: what microbatches keep is in order in their own tasks alone.
 func (l *layout) together(b, c *buffer) bool {
 	switch {
 	case !b.kept() && !c.kept():
@@ -88,7 +88,7 @@ func (l *layout) together(b, c *buffer) bool {
 	return b.kept() || b.bytes == c.bytes
 }
 
-// ordered reports whether every microbatch has its turns of tasks in the order of the
+// ordered reports whether every microbatch has its ticks of tasks in the order of the
 // text.
 func (l *layout) ordered(of tasks) bool {
 	for _, x := range l.orders {
@@ -101,7 +101,7 @@ func (l *layout) ordered(of tasks) bool {
 		number[l.f.Tasks[n.task()]] = n.task() + 1
 	}
 	last, ok := make([]int, max(1, l.f.Micro)), true
-	for _, t := range l.f.Turns {
+	for _, t := range l.f.Ticks {
 		if n := number[t.Task]; n > 0 {
 			ok = ok && last[t.Micro] <= n
 			last[t.Micro] = n
@@ -111,7 +111,7 @@ func (l *layout) ordered(of tasks) bool {
 	return ok
 }
 
-// order is whether every microbatch has its turns of tasks in the order of the text.
+// order is whether every microbatch has its ticks of tasks in the order of the text.
 type order struct {
 	of      tasks
 	ordered bool
@@ -239,7 +239,7 @@ func (l *layout) ring(of tasks) int {
 }
 
 // places is the least number of places that microbatches take in turns, one each from the
-// first turn of these tasks through the last, so that none is in the place of another.
+// first tick of these tasks through the last, so that none is in the place of another.
 func (l *layout) places(of tasks) int {
 	in, before := map[*ir.Task]bool{}, map[*ir.Task]int{}
 	for _, u := range of {
@@ -251,7 +251,7 @@ func (l *layout) places(of tasks) int {
 	}
 	type stay struct{ micro, from, to int }
 	stays := make([]stay, l.f.Micro)
-	for i, t := range l.f.Turns {
+	for i, t := range l.f.Ticks {
 		if !in[t.Task] {
 			continue
 		}

@@ -78,7 +78,7 @@ func (y tally) add(f *ir.Func) {
 			y["copied"]++
 		}
 		if o.Name == collective.Done && o.Args[0].Def.Ahead > o.Ahead {
-			y["under way for a turn"]++
+			y["under way for an iteration"]++
 		}
 	}
 }
@@ -248,7 +248,7 @@ func wellFormed(m *ir.Module) error {
 }
 
 func ends(o *ir.Op) bool {
-	return slices.Contains([]string{ir.Enter, ir.Leave, ir.EnterTurn, ir.LeaveTurn}, o.Name)
+	return slices.Contains([]string{ir.Enter, ir.Leave, ir.EnterTick, ir.LeaveTick}, o.Name)
 }
 
 // What the proof of all instances refuses of a changed plan, the proof of few refuses.
@@ -333,7 +333,7 @@ func started(r *rand.Rand, f *ir.Func) {
 	f.Ops = ops
 }
 
-// Runs with collectives that are under way while other instances have their turns.
+// Runs with collectives that are under way while other instances have their turn.
 func TestRunsOnDevices(t *testing.T) {
 	small := irtest.Sizes{Layers: 6, Batch: 4, Seq: 4, Heads: 2, Head: 2, FFN: 4, Vocab: 8}
 	large := small // of which activations are worth a transfer
@@ -401,5 +401,5 @@ func TestRunsOnDevices(t *testing.T) {
 			}
 		}
 	}
-	met.all(t, "in a ring", "in a row", "in one place", "under way for a turn")
+	met.all(t, "in a ring", "in a row", "in one place", "under way for an iteration")
 }

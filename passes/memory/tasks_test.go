@@ -44,7 +44,7 @@ var schedules = []struct {
 }
 
 // Tasks compute on the arenas of devices what the module computes on values; and what is
-// proved of few microbatches, the proof of all turns finds.
+// proved of few microbatches, the proof of all ticks finds.
 func TestTasksOnDevices(t *testing.T) {
 	recompute := ir.Term{Head: "recompute", Args: ir.A("of", ir.Str("blocks.*"))}
 	rings, elsewhere := map[int]int{}, 0
@@ -58,7 +58,7 @@ func TestTasksOnDevices(t *testing.T) {
 				for _, o := range f.Ops {
 					for _, x := range o.Spread {
 						rings[x.MicroRing]++
-						if o.Name == collective.Store && o.Run != nil && x.Step > 0 && x.MicroRing > 1 {
+						if o.Name == collective.DeviceToHost && o.Run != nil && x.Step > 0 && x.MicroRing > 1 {
 							elsewhere++
 						}
 					}
@@ -111,7 +111,7 @@ var away = ir.Term{Head: "offload", Args: ir.A("what", ir.Names{"activations"}, 
 func perMicro(r *rand.Rand, f *ir.Func, name string) (*ir.Op, int) {
 	for range 200 {
 		o := f.Ops[r.Intn(len(f.Ops))]
-		if o.PerMicro() && (o.Name == name || name == "" && o.Name != ir.EnterTurn && o.Name != ir.LeaveTurn) && len(o.At) > 0 {
+		if o.PerMicro() && (o.Name == name || name == "" && o.Name != ir.EnterTick && o.Name != ir.LeaveTick) && len(o.At) > 0 {
 			o.At, o.Spread = slices.Clone(o.At), append(slices.Clone(o.Spread), make([]ir.Spread, len(o.At)-len(o.Spread))...)
 			return o, r.Intn(len(o.At))
 		}
@@ -183,7 +183,7 @@ var taskMutations = []mutation{
 		return true
 	}},
 	{"an accumulator moved in one of three", func(r *rand.Rand, f *ir.Func) bool {
-		o, j := perMicro(r, f, []string{ir.EnterTurn, ir.LeaveTurn}[r.Intn(2)])
+		o, j := perMicro(r, f, []string{ir.EnterTick, ir.LeaveTick}[r.Intn(2)])
 		if o != nil {
 			o.At[j] += 64 * int64(1-2*r.Intn(2))
 		}
@@ -191,7 +191,7 @@ var taskMutations = []mutation{
 	}},
 	{"a local over an accumulator", func(r *rand.Rand, f *ir.Func) bool {
 		o, j := local(r, f)
-		p, k := perMicro(r, f, ir.LeaveTurn)
+		p, k := perMicro(r, f, ir.LeaveTick)
 		if o == nil || p == nil {
 			return false
 		}
@@ -200,7 +200,7 @@ var taskMutations = []mutation{
 	}},
 	{"a ring's value over an accumulator", func(r *rand.Rand, f *ir.Func) bool {
 		o, j := ringed(r, f, 1)
-		p, k := perMicro(r, f, ir.LeaveTurn)
+		p, k := perMicro(r, f, ir.LeaveTick)
 		if o == nil || p == nil {
 			return false
 		}
@@ -215,16 +215,16 @@ var taskMutations = []mutation{
 		o.Spread[j].MicroRing, o.Spread[j].MicroStep = 0, 0
 		return o.Name != ir.Leave && o.Name != ir.Enter
 	}},
-	{"turns the other way about", func(r *rand.Rand, f *ir.Func) bool {
-		i := 1 + r.Intn(len(f.Turns)-2)
-		f.Turns = slices.Clone(f.Turns)
-		f.Turns[i], f.Turns[i-1] = f.Turns[i-1], f.Turns[i]
+	{"ticks the other way about", func(r *rand.Rand, f *ir.Func) bool {
+		i := 1 + r.Intn(len(f.Ticks)-2)
+		f.Ticks = slices.Clone(f.Ticks)
+		f.Ticks[i], f.Ticks[i-1] = f.Ticks[i-1], f.Ticks[i]
 		return true
 	}},
 }
 
-// What the proof of all turns refuses of a changed plan, that of few microbatches and
-// the table of turns refuses.
+// What the proof of all ticks refuses of a changed plan, that of few microbatches and
+// the table of ticks refuses.
 func TestFewMicrobatchesProveAll(t *testing.T) {
 	tried, total, more, refused, alone := 0, 0, 0, map[string]int{}, map[string]int{}
 	for i, s := range []int{0, 1, 2, 5, 1, 5} {

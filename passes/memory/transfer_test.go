@@ -30,9 +30,9 @@ func @neg class=kernel kind=map
 end
 `
 	for _, c := range []struct{ body, want string }{
-		{"  %3 : f32[a=32] = fetch %0\n  %2 : f32[a=32] = store %1 memory=host\n", ""},
-		{"  %2 : f32[a=32] = store %1 memory=host\n  %3 : f32[a=32] = fetch %0\n", "stored before all of the old value is fetched"},
-		{"  %5 : f32[a=32] = fetch %0 start=true\n  %2 : f32[a=32] = store %1 memory=host\n  %3 : f32[a=32] = done %5\n", "stored before all of the old value is fetched"},
+		{"  %3 : f32[a=32] = host_to_device %0\n  %2 : f32[a=32] = device_to_host %1 memory=host\n", ""},
+		{"  %2 : f32[a=32] = device_to_host %1 memory=host\n  %3 : f32[a=32] = host_to_device %0\n", "overwritten before all of the old value is on the device"},
+		{"  %5 : f32[a=32] = host_to_device %0 start=true\n  %2 : f32[a=32] = device_to_host %1 memory=host\n  %3 : f32[a=32] = done %5\n", "overwritten before all of the old value is on the device"},
 	} {
 		m, errs := ir.Parse("test.ptir", []byte(head+c.body+tail))
 		if len(errs) == 0 {

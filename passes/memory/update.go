@@ -55,8 +55,8 @@ func (p *planner) updatesLast(f *ir.Func) error {
 		p.c.Because(r.Value.Def, "%s %q is copied to its place at the end: %s", r.Role, r.Path, why)
 		if mem[r.Value] != ir.Device {
 			return &diag.Error{Code: "E0391", Pos: a.Pos,
-				Msg:  fmt.Sprintf("@%s: %s %q in memory `%s` is stored before all of the old value is fetched", f.Name, r.Role, r.Path, mem[r.Value]),
-				Want: "a store of each piece behind the fetch of that piece"}
+				Msg:  fmt.Sprintf("@%s: %s %q in memory `%s` is overwritten before all of the old value is on the device", f.Name, r.Role, r.Path, mem[r.Value]),
+				Want: "each piece to be copied back after it was copied to the device"}
 		}
 		if old := r.Value; r.Role != ir.RoleGrad {
 			stored[old]--
@@ -189,7 +189,7 @@ func (u uses) around(f *ir.Func, old *ir.Value, ws []extent) []int {
 		for _, i := range u.of[v] {
 			o := f.Ops[i]
 			out = append(append(out, i), u.done[o]...)
-			if op.Has(o, op.Subview) {
+			if op.Has(o, op.Views) {
 				add(o.Result())
 			}
 		}
@@ -226,7 +226,7 @@ func (p *planner) clashes(f *ir.Func, u uses, v, old *ir.Value) bool {
 			if !ok {
 				continue
 			}
-			if op.Has(o, op.Subview) {
+			if op.Has(o, op.Views) {
 				at := s.lo + pieceOffset(o)
 				parts[o.Result()] = span{at, at + int64(o.Result().Type.Bytes())}
 				continue
@@ -275,7 +275,7 @@ func atEnd(f *ir.Func) *ir.Task {
 		return nil
 	}
 	t := f.Tasks[len(f.Tasks)-1]
-	if t.Once && f.Turns[len(f.Turns)-1].Task == t {
+	if t.Once && f.Ticks[len(f.Ticks)-1].Task == t {
 		return t
 	}
 	name := "end"
@@ -283,7 +283,7 @@ func atEnd(f *ir.Func) *ir.Task {
 		name += "_"
 	}
 	t = &ir.Task{Name: name, Once: true}
-	f.Tasks, f.Turns = append(f.Tasks, t), append(f.Turns, ir.Turn{Task: t})
+	f.Tasks, f.Ticks = append(f.Tasks, t), append(f.Ticks, ir.Tick{Task: t})
 	return t
 }
 

@@ -194,7 +194,7 @@ func (u *update) has(v *ir.Value) bool {
 }
 
 func (o *optimizer) store(vs []*ir.Value) *ir.Op {
-	x := o.operation(collective.Store, vs, ir.A("why", o.rule.why))
+	x := o.operation(collective.DeviceToHost, vs, ir.A("why", o.rule.why))
 	x.Memory = o.rule.memory
 	return x
 }

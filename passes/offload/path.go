@@ -16,7 +16,7 @@ type paths struct {
 	gaps         map[[2]*ir.Task][]gap
 }
 
-// gap is how many kernels run between turns of two tasks, and for how many microbatches.
+// gap is how many kernels run between ticks of two tasks, and for how many microbatches.
 type gap struct{ kernels, count int64 }
 
 func pathsOf(f *ir.Func, begins, ends []int) *paths {
@@ -74,7 +74,7 @@ func (p *paths) between(from departure, to arrival) (far, near int64) {
 		base += p.all[before] - p.all[after]
 	} else {
 		base += p.all[p.end[a]] - p.all[after] + p.all[before] - p.all[p.first[b]]
-		gaps = p.turns(a, b)
+		gaps = p.ticks(a, b)
 	}
 	for _, g := range gaps {
 		base := base + g.kernels
@@ -97,14 +97,14 @@ func fewer(base, each, count int64) int64 {
 	return min(count, (distance-base+each-1)/each)
 }
 
-// turns are the gaps between the turns of a and those of b.
-func (p *paths) turns(a, b *ir.Task) []gap {
+// ticks are the gaps between the ticks of a and those of b.
+func (p *paths) ticks(a, b *ir.Task) []gap {
 	if out, ok := p.gaps[[2]*ir.Task{a, b}]; ok {
 		return out
 	}
 	of, kernels := map[int64]int64{}, int64(0)
-	left := map[int]int64{} // by microbatch: kernels up to the end of the turn of a
-	for _, t := range p.f.Turns {
+	left := map[int]int64{} // by microbatch: kernels up to the end of the tick of a
+	for _, t := range p.f.Ticks {
 		if at, ok := left[t.Micro]; ok && t.Task == b {
 			of[kernels-at]++
 		}

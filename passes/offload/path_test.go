@@ -10,7 +10,7 @@ import (
 	"ptc/ir/op"
 )
 
-// What runs between two operations is what does where every instance and every turn is
+// What runs between two operations is what does where every instance and every tick is
 // written out.
 func TestKernelsBetween(t *testing.T) {
 	soon := 0
@@ -57,7 +57,7 @@ func program(r *rand.Rand) (*ir.Func, [2][]int) {
 			if k == 1 && left[1] == left[0] || left[k] == 0 {
 				k = 1 - k
 			}
-			f.Turns = append(f.Turns, ir.Turn{Task: tasks[k], Micro: f.Micro - left[k]})
+			f.Ticks = append(f.Ticks, ir.Tick{Task: tasks[k], Micro: f.Micro - left[k]})
 			left[k]--
 		}
 	}

@@ -171,11 +171,11 @@ func (o *optimizer) split(u *update, c *cut) {
 		for _, a := range u.states {
 			states = append(states, a.Value)
 		}
-		for i, r := range emit(collective.Fetch, states, piece.With("why", o.rule.why)).Results {
+		for i, r := range emit(collective.HostToDevice, states, piece.With("why", o.rule.why)).Results {
 			at[states[i]] = r
 		}
 		for _, v := range c.parts {
-			at[v] = emit(op.Part, []*ir.Value{v}, piece).Result()
+			at[v] = emit(op.Subview, []*ir.Value{v}, piece).Result()
 		}
 		for _, x := range u.ops {
 			n := o.again(x, at, c.axis, int(limit-from))
@@ -195,12 +195,12 @@ func (o *optimizer) split(u *update, c *cut) {
 	}
 	hold := ir.A("axis", ir.Name(c.axis))
 	for i, v := range c.outs {
-		o.whole[v] = emit(op.Hold, made[i], hold).Result()
+		o.whole[v] = emit(op.ConcatInPlace, made[i], hold).Result()
 	}
 	for i, a := range u.states {
-		o.result(a).Value = emit(op.Hold, stored[i], hold).Result()
+		o.result(a).Value = emit(op.ConcatInPlace, stored[i], hold).Result()
 	}
-	all := &ir.Op{Name: op.Hold, Results: c.outs, Slot: last.Slot}
+	all := &ir.Op{Name: op.ConcatInPlace, Results: c.outs, Slot: last.Slot}
 	for _, x := range u.ops {
 		for _, a := range x.Args {
 			if a.Def == nil || !u.in[a.Def] {

@@ -16,7 +16,7 @@ type activations struct {
 	begins  []int // by operation: where its run begins, or its own place
 	ends    []int // and the place behind it
 	readers map[*ir.Value][]int
-	stays   map[*ir.Value]bool // what leaves the function, or goes from turn to turn
+	stays   map[*ir.Value]bool // what leaves the function, or goes from tick to tick
 	leaves  map[*ir.Value]*ir.Op
 	stores  map[departure][]*ir.Value
 	fetches map[arrival][]*ir.Value
@@ -47,7 +47,7 @@ func newActivations(f *ir.Func, rules []rule, forward map[*ir.Op]bool) *activati
 		switch x.Name {
 		case ir.Leave:
 			a.leaves[x.Args[0]], a.leaves[x.Result()] = x, x
-		case ir.EnterTurn, ir.LeaveTurn:
+		case ir.EnterTick, ir.LeaveTick:
 			for _, v := range slices.Concat(x.Args, x.Results) {
 				a.stays[v] = true
 			}
@@ -230,7 +230,7 @@ func (w *rewriter) store(at departure, like *ir.Op) {
 	if vs == nil {
 		return
 	}
-	x := w.transfer(collective.Store, vs, vs, like, at.run, rule.why)
+	x := w.transfer(collective.DeviceToHost, vs, vs, like, at.run, rule.why)
 	x.Memory = rule.memory
 	for n, r := range x.Results {
 		w.away[vs[n]] = r
@@ -246,7 +246,7 @@ func (w *rewriter) fetch(at arrival, like *ir.Op) {
 	for _, v := range vs {
 		args = append(args, w.away[v])
 	}
-	for n, r := range w.transfer(collective.Fetch, vs, args, like, at.run, w.rules[0].why).Results {
+	for n, r := range w.transfer(collective.HostToDevice, vs, args, like, at.run, w.rules[0].why).Results {
 		w.back[home{vs[n], like.Task, at.run}] = r
 	}
 }

@@ -64,7 +64,7 @@ func (o *optimizer) atOnce(u *update) {
 			if s.at != i {
 				continue
 			}
-			x := emit(o.operation(collective.Fetch, s.states, ir.A("why", o.rule.why)), s.like, s.run)
+			x := emit(o.operation(collective.HostToDevice, s.states, ir.A("why", o.rule.why)), s.like, s.run)
 			last = map[*ir.Value]*ir.Value{}
 			for n, v := range s.states {
 				last[v] = x.Results[n]

@@ -80,8 +80,8 @@ func waits(f *ir.Func, runs verify.Runs) diag.List {
 func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
 	begun := map[*ir.Task]bool{nil: true}
 	begin := func(o *ir.Op) {
-		if ends(o) || op.Has(o, op.InPlace) || begun[o.Task] || o.TurnAhead() {
-			return // nothing to do, or in another turn
+		if ends(o) || op.Has(o, op.InPlace) || begun[o.Task] || o.TickAhead() {
+			return // nothing to do, or of another tick
 		}
 		if begun[o.Task] = true; o.Wait != ir.WaitAll && o.Wait != ir.WaitFirst {
 			bug(o, "task `%s` begins with `%s`, which does not wait", o.Task.Name, o.Name)
@@ -89,7 +89,7 @@ func starts(f *ir.Func, bug func(o *ir.Op, format string, args ...any)) {
 	}
 	p := f.Rolled()
 	for task := range p.Tasks {
-		for i := range p.InTurn(task) {
+		for i := range p.InTick(task) {
 			if begin(f.Ops[i]); begun[f.Ops[i].Task] {
 				break
 			}

@@ -8,8 +8,8 @@
 // run it may wait for the first one, where no instance touches what another one writes.
 // Invariant: running calls without wait in any interleaving gives the same
 // bytes as running them in order.
-// The first call of a task waits, so that calls since the last wait are of one turn.
-// Collectives always wait; `enter` and `leave`, of runs and turns, are no calls.
+// The first call of a task waits, so that calls since the last wait are of one tick.
+// Collectives always wait; `enter` and `leave`, of runs and ticks, are no calls.
 // [Check], in the verifier, proves it of waits that anyone wrote. Both look at few
 // instances of a stack and few microbatches, which stand for all (ir/excerpt).
 // Imports internal/diag, internal/ranges, ir, ir/excerpt, ir/op, ir/verify, passes/pass.

@@ -35,10 +35,10 @@ func Run(c *pass.Context, m *ir.Module) error {
 	return nil
 }
 
-// ends reports whether o is at the end of a run or a turn, and no instruction.
+// ends reports whether o is at the end of a run or a tick, and no instruction.
 func ends(o *ir.Op) bool {
 	switch o.Name {
-	case op.Enter, op.Leave, op.EnterTurn, op.LeaveTurn:
+	case op.Enter, op.Leave, op.EnterTick, op.LeaveTick:
 		return true
 	}
 	return false
@@ -47,7 +47,7 @@ func ends(o *ir.Op) bool {
 // needed are the operations that wait. One that has to for an instance does for the
 // later ones; the earlier ones wait without need then, and what is behind them has
 // less to wait for. The first instruction of a task waits, so that nothing has to for
-// what is in another turn.
+// what is in another tick.
 func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 	u := &use{x: x, at: ir.ByValueOf[excerpt.Placed](x.F), touched: make([]touch, len(x.Frames))}
 	for _, v := range excerpt.Places(x.F) {
@@ -61,7 +61,7 @@ func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 		}
 		r, w := u.spots(o, k)
 		first := o.Task != task
-		if !o.TurnAhead() { // what is received ahead is of another turn
+		if !o.TickAhead() { // what is received ahead is of another tick
 			task = o.Task
 		}
 		if must[o] != ir.WaitUnset || first || op.Of(o).Class == op.Collective || u.clash(r, w) {
@@ -84,7 +84,7 @@ func needed(x excerpt.Excerpt) map[*ir.Op]ir.Wait {
 			u.add(reads, writes)
 			return
 		}
-		for o, k := range run.Turns(ops) {
+		for o, k := range run.Order(ops) {
 			visit(o, k)
 		}
 	})
@@ -98,7 +98,7 @@ func (u *use) ofRun(run *ir.Run, ops []*ir.Op) (reads, writes []excerpt.Spot, ok
 		return nil, nil, false
 	}
 	own := &use{x: u.x, at: u.at, touched: make([]touch, len(u.touched))}
-	for _, k := range run.Turns(ops) {
+	for _, k := range run.Order(ops) {
 		r, w := own.spots(ops[0], k)
 		if own.clash(r, w) {
 			return nil, nil, false

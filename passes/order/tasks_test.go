@@ -14,7 +14,7 @@ func @step arena=512 class=entry microbatches=5
   stack blocks count=3
   task forward
   task backward
-  turns forward:0 forward:1 backward:0 forward:2 backward:1 forward:3 backward:2 forward:4 backward:3 backward:4
+  ticks forward:0 forward:1 backward:0 forward:2 backward:1 forward:3 backward:2 forward:4 backward:3 backward:4
   arg %0 : f32[a=16] data "x" at=0
   do forward
     %1 : f32[a=16] = call %0 at=[64] fn=@exp micro_spread=[64, 2]
@@ -34,8 +34,8 @@ func @exp class=kernel kind=map
 end
 `
 
-// What comes first in the first turn of a run begins a turn of the task. Without its
-// wait, what is under way of other turns would have to be looked at.
+// What comes first in the first iteration of a run begins a tick of the task. Without its
+// wait, what is under way of other ticks would have to be looked at.
 func TestTasksBeginWithWait(t *testing.T) {
 	parse := func() *ir.Module {
 		m, errs := ir.Parse("test.ptir", []byte(tasks))

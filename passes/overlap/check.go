@@ -53,7 +53,7 @@ func (c *checker) check() {
 			c.endRun()
 			c.run, c.of = o.Run, map[*ir.Op]*flight{}
 		}
-		if o.Task != c.task { // between turns, nothing is under way
+		if o.Task != c.task { // between ticks, nothing is under way
 			c.task, c.open = o.Task, map[string]int{}
 		}
 		if op.Has(o, op.Completes) {

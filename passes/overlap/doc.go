@@ -26,7 +26,7 @@
 // those of a run are a text for one instance that stands for all. In a pipeline, each task
 // has its own texts, for one microbatch that stands for all: nothing moves to
 // another task, and no collective is in flight where a slot ends. So the cost does not
-// depend on the number of instances or microbatches. `enter_turn` and `leave_turn` do
+// depend on the number of instances or microbatches. `enter_tick` and `leave_tick` do
 // nothing and are not part of a text: they follow the kernel between them. Each
 // text goes through four steps:
 //
@@ -37,7 +37,7 @@
 // the layer `prefetch` before it starts, or to the run before it. A received value
 // is sent on where the first kernel reads it.
 //
-//	turn t    gather(t+1)  done(gather t)  kernels(t)  reduce(t)  done(reduce t-1)
+//	iteration t    gather(t+1)  done(gather t)  kernels(t)  reduce(t)  done(reduce t-1)
 //
 // [options.merge] puts neighbours of one kind over the same devices into buckets of up
 // to `bucket` bytes (Li et al., "PyTorch Distributed", 2020, section 3.2.3), but never

@@ -130,7 +130,7 @@ func (t *text) order(head []*ir.Op, early map[*ir.Op][]*ir.Op, moved map[*ir.Op]
 // given are the collectives of a task that runs once, but gathers, whose operands tasks
 // before have made, such as the gradients that microbatches add up to: these are
 // exchanged where the task begins, in few buckets. In tasks of microbatches they stay
-// where they are, since there their results would take memory before it is their turn.
+// where they are, since there their results would take memory too early.
 func (t *text) given() (out []*ir.Op) {
 	if t.task == nil || !t.task.Once {
 		return nil
@@ -203,11 +203,11 @@ func (o *options) gathers(t *text) map[*ir.Op]*ir.Op {
 	return out
 }
 
-// ahead are the operations of a run that are issued turns before their instance comes,
+// ahead are the operations of a run that are issued iterations before their instance comes,
 // in the order in which they stand at the head of its text: gathers of what is there
 // for longer, and the kernels that make of it what they send, such as casts. What the
-// run reads last is `prefetch` turns ahead; of two gathers of which one reads the
-// other, the first is a turn further ahead, so that both run concurrently with kernels.
+// run reads last is `prefetch` iterations ahead; of two gathers of which one reads the
+// other, the first is an iteration further ahead, so that both run concurrently with kernels.
 func (o *options) ahead(t *text) []*ir.Op {
 	if o.prefetch <= 0 {
 		return nil
@@ -226,16 +226,16 @@ func (o *options) ahead(t *text) []*ir.Op {
 		there[x] = !slices.ContainsFunc(x.Args, late)
 	}
 	var out []*ir.Op
-	turns := map[*ir.Op]int{}
+	iterations := map[*ir.Op]int{}
 	for i := len(t.ops) - 1; i >= 0; i-- {
 		x := t.ops[i]
 		if there[x] && group(x) {
-			turns[x] = max(turns[x], o.prefetch)
+			iterations[x] = max(iterations[x], o.prefetch)
 		}
-		if turns[x] == 0 {
+		if iterations[x] == 0 {
 			continue
 		}
-		x.Ahead = turns[x]
+		x.Ahead = iterations[x]
 		out = append(out, x)
 		more := 0
 		if group(x) {
@@ -244,9 +244,9 @@ func (o *options) ahead(t *text) []*ir.Op {
 		for _, a := range x.Args {
 			if at, here := made[a]; here {
 				d := t.ops[at]
-				turns[d] = max(turns[d], x.Ahead)
+				iterations[d] = max(iterations[d], x.Ahead)
 				if group(d) {
-					turns[d] = max(turns[d], x.Ahead+more)
+					iterations[d] = max(iterations[d], x.Ahead+more)
 				}
 			}
 		}
@@ -267,7 +267,7 @@ func rank(x *ir.Op) int {
 }
 
 // casts reports whether x is an elementwise kernel that does not add to what enters a
-// turn.
+// tick.
 func casts(x *ir.Op) bool {
 	return op.Has(x, op.Calls) && x.First == nil && fusion.Class(x.Callee.Attrs.Text("kind")) == fusion.Map
 }

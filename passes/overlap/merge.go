@@ -174,9 +174,9 @@ func (o *options) parts(t *text, limit func(kind) int64) map[*ir.Op]int {
 }
 
 // limits gives the bytes of a bucket of each kind. The share is of what the function
-// exchanges in a step, with every microbatch. A share of one turn of a task would be
+// exchanges in a step, with every microbatch. A share of one tick of a task would be
 // smaller, and leave apart what stands side by side, such as the gradients of what three
-// projections read; nor is it needed for work to overlap with the last bucket, since in a turn a
+// projections read; nor is it needed for work to overlap with the last bucket, since in a tick a
 // bucket ends before its first reader, which is near. What microbatches add up to is
 // exchanged by one task, once, and has the same share either way.
 func (o *options) limits(f *ir.Func) func(kind) int64 {

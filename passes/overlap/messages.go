@@ -5,8 +5,8 @@ import (
 	"ptc/ir/op"
 )
 
-// receiveAhead has the messages of tasks of microbatches be received from the turn before
-// on, see [ir.Op.TurnAhead]: a stage then finds there what the one next to it sends while it
+// receiveAhead has the messages of tasks of microbatches be received from the tick before
+// on, see [ir.Op.TickAhead]: a stage then finds there what the one next to it sends while it
 // still computes another microbatch. What a task reads in a run is there before the run.
 func receiveAhead(f *ir.Func) {
 	first := readers(f.Ops)
@@ -39,7 +39,7 @@ func receiveAhead(f *ir.Func) {
 			task = x.Task
 			out = append(out, head[task]...)
 		}
-		if !x.TurnAhead() {
+		if !x.TickAhead() {
 			out = append(out, x)
 		}
 	}

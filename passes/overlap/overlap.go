@@ -64,7 +64,7 @@ type options struct {
 	early map[*ir.Op]bool
 	layer map[*ir.Op]int
 	// kept are the results of collectives that are not started: those that replace an
-	// argument, which others may still read, and what leaves a turn.
+	// argument, which others may still read, and what leaves a tick.
 	kept map[*ir.Value]bool
 }
 
@@ -78,7 +78,7 @@ func (o *options) obstacle(x *ir.Op) string {
 	case !o.movable(x):
 		return "the layout overlaps other kinds of collectives"
 	case slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return o.kept[r] }):
-		return "its result replaces an argument, or leaves a turn"
+		return "its result replaces an argument, or leaves a tick"
 	}
 	return ""
 }
@@ -98,7 +98,7 @@ func (o *options) arrange(f *ir.Func) {
 		o.kept[r.Value] = o.kept[r.Value] || r.Role == ir.RoleParam || r.Role == ir.RoleState
 	}
 	for _, x := range f.Ops {
-		if x.Name == ir.LeaveTurn {
+		if x.Name == ir.LeaveTick {
 			o.kept[x.Args[1]] = true
 		}
 	}

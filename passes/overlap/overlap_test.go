@@ -15,7 +15,7 @@ import (
 func TestGolden(t *testing.T) { passtest.Golden(t, "testdata/*.txtar", overlap.Run, nil) }
 
 // gathering is a module with a run of so many instances, in which a gather is so many
-// turns ahead, with lines in place of its own.
+// iterations ahead, with lines in place of its own.
 func gathering(count, ahead int, edits ...string) string {
 	text := fmt.Sprintf(`ptir 1 fused "t"
 mesh dp=2
@@ -67,13 +67,13 @@ func TestUnderWay(t *testing.T) {
 			m := parse(t, gathering(count, ahead))
 			short, long := len(overlap.Check(m)) > 0, len(overlap.Check(m.Unrolled())) > 0
 			if want := min(count, ahead+1) > overlap.MaxOpen; short != want || long != want {
-				t.Errorf("%d instances, %d turns ahead: refused %v, written out %v; want %v", count, ahead, short, long, want)
+				t.Errorf("%d instances, %d iterations ahead: refused %v, written out %v; want %v", count, ahead, short, long, want)
 			}
 		}
 	}
 }
 
-// TestFarAhead: gathers are as many turns ahead as the layout says, if not more would be
+// TestFarAhead: gathers are as many iterations ahead as the layout says, if not more would be
 // under way than may.
 func TestFarAhead(t *testing.T) {
 	const done = "    %4 : f32[b=4] = done %3 // l.{i}\n"
@@ -85,7 +85,7 @@ func TestFarAhead(t *testing.T) {
 		}
 		for _, o := range m.Func("step").Ops {
 			if o.Name == "all_gather" && (o.Ahead != want || o.Start != (want > 0)) {
-				t.Errorf("prefetch %d: the gather is %d turns ahead, want %d", prefetch, o.Ahead, want)
+				t.Errorf("prefetch %d: the gather is %d iterations ahead, want %d", prefetch, o.Ahead, want)
 			}
 		}
 		if errs := append(verify.Module(m), overlap.Check(m.Unrolled())...); len(errs) > 0 {
@@ -156,8 +156,8 @@ end
 	}
 }
 
-// TestTurnsProved breaks what is under way in a run, which the verifier must see.
-func TestTurnsProved(t *testing.T) {
+// TestIterationsProved breaks what is under way in a run, which the verifier must see.
+func TestIterationsProved(t *testing.T) {
 	const start, done = "    %3 : f32[b=4] = all_gather %1 ahead=1 axis=b over=(dp) parts=2 start=true // l.{i}\n", "    %4 : f32[b=4] = done %3 // l.{i}\n"
 	if errs := verify.Module(parse(t, gathering(3, 1))); len(errs) > 0 {
 		t.Fatal(errs)

@@ -38,7 +38,7 @@ var kernels = []struct{ kind, body, out string }{
 	{"row", "reduce_sum " + shards, unreduced},
 }
 
-// forms are what microbatches may add up to, and how `enter_turn` says each.
+// forms are what microbatches may add up to, and how `enter_tick` says each.
 var forms = []struct{ form, says string }{
 	{shards, "axes={a=2, b=4} dtype=f32 mesh={a:dp}"},
 	{matrix, "axes={a=4, b=4} dtype=f32"},
@@ -130,9 +130,9 @@ func (w *author) accumulate(indent, scope string, from ...map[string][]string) {
 		return
 	}
 	before, sum, after := w.value(), w.value(), w.value()
-	w.line("%s%s : %s = enter_turn %s // %s", indent, before, f.form, f.says, scope)
+	w.line("%s%s : %s = enter_tick %s // %s", indent, before, f.form, f.says, scope)
 	w.line("%s%s : %s = call %s, %s fn=@add%d fn_first=@first%d // %s", indent, sum, f.form, before, x, k, k, scope)
-	w.line("%s%s : %s = leave_turn %s, %s // %s", indent, after, f.form, before, sum, scope)
+	w.line("%s%s : %s = leave_tick %s, %s // %s", indent, after, f.form, before, sum, scope)
 	if to := w.sums; strings.HasPrefix(scope, "l.") {
 		w.eachSums[f.form] = append(w.eachSums[f.form], after)
 	} else {
@@ -170,9 +170,9 @@ func copied(m map[string][]string) map[string][]string {
 	return out
 }
 
-// turns are those of so many tasks in a random order in which each microbatch has them
+// ticks are those of so many tasks in a random order in which each microbatch has them
 // one after the other.
-func (w *author) turns(tasks, micro int) string {
+func (w *author) ticks(tasks, micro int) string {
 	out := "before"
 	next := make([]int, tasks) // microbatch of each task
 	for next[tasks-1] < micro {
@@ -245,7 +245,7 @@ func module(r *rand.Rand, tasks int) string {
 		for t := range tasks {
 			w.line("  task t%d", t)
 		}
-		w.line("  task after once\n  turns %s", w.turns(tasks, micro))
+		w.line("  task after once\n  ticks %s", w.ticks(tasks, micro))
 		w.line("  arg %%6 : i32[] each microbatch index \"microbatch.{i}\"")
 	}
 	for i, a := range []string{matrix, vector, shards} {
@@ -304,7 +304,7 @@ func module(r *rand.Rand, tasks int) string {
 
 // TestRandomRuns: of random modules with runs, what overlap makes is valid, as it
 // stands and written out, has the numbers of before and computes the same on two
-// devices, in whatever order the turns bring.
+// devices, in whatever order the ticks bring.
 func TestRandomRuns(t *testing.T) {
 	ahead, behind := 0, 0
 	for seed := range int64(200) {
@@ -324,13 +324,13 @@ func TestRandomRuns(t *testing.T) {
 }
 
 // TestRandomTasks: likewise of modules with tasks, in whatever order these have their
-// turns; and each task has the kernels, exchanges and sums of before.
+// ticks; and each task has the kernels, exchanges and sums of before.
 func TestRandomTasks(t *testing.T) {
 	across, buckets := 0, 0
 	for seed := range int64(60) {
 		before, m := overlapped(t, seed, 1+int(seed%3))
 		if errs := verify.Module(m.Unrolled()); len(errs) > 0 {
-			t.Fatalf("seed %d: turns written out: %v\n%s", seed, errs, ir.Print(m))
+			t.Fatalf("seed %d: ticks written out: %v\n%s", seed, errs, ir.Print(m))
 		}
 		if a, b := work(before), work(m); !maps.Equal(a, b) {
 			t.Fatalf("seed %d: tasks had %v, and have %v\n%s\n%s", seed, a, b, ir.Print(before), ir.Print(m))

@@ -17,7 +17,7 @@ import (
 func inTasks(gathers int, started bool, edits ...string) string {
 	var b strings.Builder
 	b.WriteString("ptir 1 fused \"t\"\nmesh dp=2\nmeta layout(name=\"t\", rules=[bucket(at=\"t:1:1\", bytes=0)])\n\nfunc @step class=entry microbatches=3\n")
-	b.WriteString("  task forward\n  task backward\n  task after once\n  turns forward:0 forward:1 backward:0 backward:1 forward:2 backward:2 after\n  arg %0 : f32[b=4] data \"x\"\n")
+	b.WriteString("  task forward\n  task backward\n  task after once\n  ticks forward:0 forward:1 backward:0 backward:1 forward:2 backward:2 after\n  arg %0 : f32[b=4] data \"x\"\n")
 	for i := range gathers {
 		fmt.Fprintf(&b, "  arg %%%d : f32[b=2@dp] param \"w%d\"\n", i+1, i)
 	}
@@ -44,7 +44,7 @@ func inTasks(gathers int, started bool, edits ...string) string {
 			before = id + 200 + i
 		}
 		if task == "backward" {
-			fmt.Fprintf(&b, "  %%%d : f32[b=4] = enter_turn axes={b=4} dtype=f32\n  %%%d : f32[b=4] = call %%%d, %%%d fn=@more fn_first=@same\n  %%%d : f32[b=4] = leave_turn %%%d, %%%d\n",
+			fmt.Fprintf(&b, "  %%%d : f32[b=4] = enter_tick axes={b=4} dtype=f32\n  %%%d : f32[b=4] = call %%%d, %%%d fn=@more fn_first=@same\n  %%%d : f32[b=4] = leave_tick %%%d, %%%d\n",
 				id+300, id+301, id+300, before, id+302, id+300, id+301)
 		}
 		b.WriteString("  end do\n")
@@ -87,7 +87,7 @@ end
 }
 
 // TestManyUnderWayInTasks: however many collectives tasks have, at most [overlap.MaxOpen]
-// are under way in each, and none between turns.
+// are under way in each, and none between ticks.
 func TestManyUnderWayInTasks(t *testing.T) {
 	for _, gathers := range []int{1, 31, 32, 33, 50} {
 		m := parse(t, inTasks(gathers, false))
@@ -130,7 +130,7 @@ func TestTasksProved(t *testing.T) {
 		"done in a task that runs once":  append(never, "  do after\n", "  do after\n"+done),
 		"never done":                     never,
 		"read in another task":           {"%1200, %1200 fn", "%1200, %1000 fn"},
-		"leaves a turn while under way":  {"leave_turn %2300, %2301", "leave_turn %2300, %2000"},
+		"leaves a tick while under way":  {"leave_tick %2300, %2301", "leave_tick %2300, %2000"},
 		"done once more, in another one": {"  do backward\n", "  do backward\n  %1401 : f32[b=4] = done %1000\n"},
 	} {
 		found := false
@@ -156,23 +156,23 @@ func TestTasksProved(t *testing.T) {
 	}
 }
 
-// TestLeavesTurnDone: a collective of which a turn leaves the result is not under way.
-func TestLeavesTurnDone(t *testing.T) {
+// TestLeavesTickDone: a collective of which a tick leaves the result is not under way.
+func TestLeavesTickDone(t *testing.T) {
 	const text = `ptir 1 fused "t"
 mesh dp=2
 
 func @step class=entry microbatches=2
   stack l count=3
   task all
-  turns all:0 all:1
+  ticks all:0 all:1
   arg %0 : f32[b=4] data "x"
   do all
   for l
     %1 : f32[b=4] = enter %0 // l.{i}
-    %2 : f32[b=4] = enter_turn axes={b=4} dtype=f32 // l.{i}
+    %2 : f32[b=4] = enter_tick axes={b=4} dtype=f32 // l.{i}
     %3 : f32[b=4] = call %2, %1 fn=@sum fn_first=@same // l.{i}
     %4 : f32[b=4] = permute %3 over=(dp) sources=[1, 0] // l.{i}
-    %5 : f32[b=4] = leave_turn %2, %4 // l.{i}
+    %5 : f32[b=4] = leave_tick %2, %4 // l.{i}
     %6 : f32[b=4] = call %1, %1 fn=@sum // l.{i}
     %7 : f32[b=4] = leave %1, %6 // l.{i}
   end for

@@ -13,10 +13,10 @@ import (
 type text struct {
 	task *ir.Task // nil in a function without tasks
 	run  *ir.Run  // nil outside
-	ops  []*ir.Op // but `enter_turn` and `leave_turn`
-	// turns are these, which are nothing to do: they follow what reads what enters a
-	// turn, and what makes what leaves it.
-	turns []*ir.Op
+	ops  []*ir.Op // but `enter_tick` and `leave_tick`
+	// ticks are these, which are nothing to do: they follow what reads what enters a
+	// tick, and what makes what leaves it.
+	ticks []*ir.Op
 	// runs are the texts of runs, by the operations that stand for them: these read
 	// what the run reads from outside, and make what others read of it.
 	runs map[*ir.Op]*text
@@ -46,8 +46,8 @@ func textsOf(f *ir.Func) (out []*text) {
 }
 
 func (t *text) add(o *ir.Op) {
-	if o.Name == ir.EnterTurn || o.Name == ir.LeaveTurn {
-		t.turns = append(t.turns, o)
+	if o.Name == ir.EnterTick || o.Name == ir.LeaveTick {
+		t.ticks = append(t.ticks, o)
 	} else {
 		t.ops = append(t.ops, o)
 	}
@@ -97,21 +97,21 @@ func write(f *ir.Func, texts []*text) {
 	f.Ops = ops
 }
 
-// complete is the operations of the text with what enters a turn before its first
+// complete is the operations of the text with what enters a tick before its first
 // reader, and what leaves it behind the operation that makes it.
 func (t *text) complete() []*ir.Op {
-	if len(t.turns) == 0 {
+	if len(t.ticks) == 0 {
 		return t.ops
 	}
 	enter, leave := map[*ir.Value]*ir.Op{}, map[*ir.Value][]*ir.Op{}
-	for _, o := range t.turns {
-		if o.Name == ir.EnterTurn {
+	for _, o := range t.ticks {
+		if o.Name == ir.EnterTick {
 			enter[o.Result()] = o
 		} else {
 			leave[o.Args[1]] = append(leave[o.Args[1]], o)
 		}
 	}
-	out := make([]*ir.Op, 0, len(t.ops)+len(t.turns))
+	out := make([]*ir.Op, 0, len(t.ops)+len(t.ticks))
 	put := func(o *ir.Op) {
 		for _, a := range o.Args {
 			if e := enter[a]; e != nil {
@@ -142,12 +142,12 @@ func (t *text) complete() []*ir.Op {
 
 // rest puts what nobody here reads or makes at the end of the text.
 func (t *text) rest(put func(*ir.Op), enter map[*ir.Value]*ir.Op, leave map[*ir.Value][]*ir.Op) {
-	for _, o := range t.turns {
+	for _, o := range t.ticks {
 		switch {
-		case o.Name == ir.EnterTurn && enter[o.Result()] == o:
+		case o.Name == ir.EnterTick && enter[o.Result()] == o:
 			put(o)
 			delete(enter, o.Result())
-		case o.Name == ir.LeaveTurn && slices.Contains(leave[o.Args[1]], o):
+		case o.Name == ir.LeaveTick && slices.Contains(leave[o.Args[1]], o):
 			put(o)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"ptc/ir/op"
 )
 
-// ahead is how many kernels a transfer may run concurrently with: a fetch is started no
-// more before its reader, and a store done no more behind its start. It bounds
-// the device memory that transfers hold.
+// ahead is how many kernels a transfer may run concurrently with: a copy to the device starts no
+// more of them before its reader, and a copy to the host ends no more of them after its start. It
+// bounds the device memory that transfers use.
 const ahead = 4
 
 // maxLong is the most transfers of an instance that start an iteration early or end an
@@ -20,19 +20,19 @@ const maxLong = MaxOpen / 8
 // transfers makes copies between memories run concurrently with kernels, and returns how
 // many do:
 //
-//	done  %fetch(k)
-//	start fetch(k+1)
-//	call  update(k)                 overlaps with fetch(k+1), store(k-1)
-//	done  %store(k-1)
-//	start store(k)
+//	done  h2d(k)
+//	start h2d(k+1)
+//	call  update(k)                 overlaps with h2d(k+1), d2h(k-1)
+//	done  d2h(k-1)
+//	start d2h(k)
 //
 // So three pieces of an update are in device memory at a time.
 //
 // Each text by itself, and no transfer is under way at the same time as a whole run. In a run this is
-// so for what one instance updates; what it fetches first is started a turn before, and
-// what it stores last, if it is not much, is done a turn later:
+// so for what one instance updates. Its first copy to the device starts an iteration earlier, and
+// its last copy to the host, if it is small, ends an iteration later:
 //
-//	turn t    start fetch(t, 1)  start fetch(t+1, 0)  done fetch(t, 0)  …  start store(t, n)  done store(t-1, n)
+//	iteration t    start h2d(t, 1)  start h2d(t+1, 0)  done h2d(t, 0)  …  start d2h(t, n)  done d2h(t-1, n)
 func transfers(f *ir.Func) int64 {
 	c := &copies{f: f}
 	c.each(c.storeLate)
@@ -84,10 +84,10 @@ func (c *copies) storeLate(t *text) {
 	var under []open
 	var out, sunk []*ir.Op
 	kernels := 0
-	land := func(n, turns int) { // the first n of those under way
+	land := func(n, iterations int) { // the first n of those under way
 		for _, s := range under[:n] {
 			d := doneOf(c.f, s.x, c.with)
-			d.Ahead = turns
+			d.Ahead = iterations
 			out = append(out, d)
 		}
 		under = under[n:]
@@ -148,8 +148,8 @@ func (c *copies) storeLate(t *text) {
 	t.ops = out
 }
 
-// room is how many bytes the stores may have that are done a turn later. What is under way
-// from turn to turn has two places all the time: of what a run fetches first and stores
+// room is how many bytes the stores may have that are done an iteration later. What is under way
+// from iteration to iteration has two places all the time: of what a run fetches first and stores
 // last, so much that with three pieces in turns it is no more than five are. Of what a run
 // only stores, as much as is stored at once.
 func (t *text) room() int64 {

@@ -196,7 +196,7 @@ func regrouped(r *rand.Rand, m *ir.Module, believed bool) bool {
 	return true
 }
 
-// otherwise turns the reduction of a collective, sum or max, into the other.
+// otherwise ticks the reduction of a collective, sum or max, into the other.
 func otherwise(r *rand.Rand, m *ir.Module, believed bool) bool {
 	s, ok := one(r, m, reduces)
 	if !ok {

@@ -30,7 +30,7 @@ var Transfers = []Mutation{
 		set(s.op(), "limit", ir.Int(limit+by))
 		return true
 	})},
-	{"hold other pieces", at(named(op.Hold), func(r *rand.Rand, s site) bool {
+	{"concatenate other pieces", at(named(op.ConcatInPlace), func(r *rand.Rand, s site) bool {
 		args := s.op().Args
 		i := r.Intn(len(args))
 		w := s.another(r, args[i], sameShape)
@@ -43,8 +43,8 @@ var Transfers = []Mutation{
 		args[i] = w
 		return true
 	})},
-	{"store where another is stored", func(r *rand.Rand, m *ir.Module) bool {
-		a, b, ok := two(r, m, named(collective.Store))
+	{"copy to the place of another copy", func(r *rand.Rand, m *ir.Module) bool {
+		a, b, ok := two(r, m, named(collective.DeviceToHost))
 		if !ok || a.op().At == nil {
 			return false
 		}
@@ -55,7 +55,7 @@ var Transfers = []Mutation{
 		a.op().At = x
 		return !same
 	}},
-	{"store in another memory", at(named(collective.Store), func(_ *rand.Rand, s site) bool {
+	{"copy to another memory", at(named(collective.DeviceToHost), func(_ *rand.Rand, s site) bool {
 		to := ir.Host
 		if s.op().Memory == ir.Host {
 			to = ir.Disk
@@ -73,7 +73,7 @@ var Transfers = []Mutation{
 	}},
 	{"drop a transfer", at(copies, dropped)},
 	{"exchange two transfers", swapped(copies)},
-	{"exchange the operands of two transfers", crossed(func(o *ir.Op) bool { return op.Has(o, op.Copies|op.Subview) })},
+	{"exchange the operands of two transfers", crossed(func(o *ir.Op) bool { return op.Has(o, op.Copies|op.Views) })},
 	{"a transfer at another time", at(func(o *ir.Op) bool { return op.Has(o, op.Copies) || dones(o) }, moved)},
 	{"wait at once, or not at all", at(copies, func(_ *rand.Rand, s site) bool {
 		s.op().Start = !s.op().Start

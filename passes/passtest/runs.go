@@ -175,7 +175,7 @@ func (g *runs) results(params, own []*ir.Value) {
 	f.Results = append([]ir.Result{{Value: g.b.Emit(op.Tanh, nil, sum), Role: ir.RoleLoss}}, f.Results...)
 }
 
-// RandomAhead has operations of runs be some turns ahead or behind, where they may.
+// RandomAhead has operations of runs be some iterations ahead or behind, where they may.
 func RandomAhead(r *rand.Rand, f *ir.Func, most int) {
 	inside := func(v *ir.Value, run *ir.Run) bool { return v.Def != nil && v.Def.Run == run }
 	f.Runs(func(run *ir.Run, ops []*ir.Op) {

@@ -26,7 +26,7 @@
 // the mesh axes, in their order and in the parts that the rules need), what crosses
 // the stages of a pipeline (stages.go), how parameters, gradients and optimizer state
 // lie (storage.go), what each phase gathers for itself (regather.go), and what each
-// microbatch does (turns.go). What one
+// microbatch does (micro.go). What one
 // operation at a time does not show is tried on a copy, and followed if devices then
 // send less: gathering parameters that zero shards, gathering rows before they are
 // scattered (scatter.go), shards of the places that they are scattered to

@@ -36,7 +36,7 @@ func (l *layout) factsOf(p *factor.Problem) *facts {
 	for _, r := range p.Func.Results {
 		x.loss[r.Value] = x.loss[r.Value] || r.Role == ir.RoleLoss
 		if r.Role == ir.RoleGrad {
-			x.want(r.Value, uses, l.inTurns >= 2)
+			x.want(r.Value, uses, l.perMicro >= 2)
 		}
 	}
 	x.follow(p.Func)
@@ -47,9 +47,9 @@ func (l *layout) factsOf(p *factor.Problem) *facts {
 // want follows a gradient back: of one that is computed elementwise from another
 // tensor and scalars, as one that a scale is taken from, that tensor is wanted so.
 // Where microbatches reduce theirs each for itself, so is what they add up.
-func (x *facts) want(grad *ir.Value, uses map[*ir.Value]int, inTurns bool) {
+func (x *facts) want(grad *ir.Value, uses map[*ir.Value]int, perMicro bool) {
 	w, rounded := x.wanted[grad], false
-	for v := grad; v != nil; v = scaled(v, uses, inTurns) {
+	for v := grad; v != nil; v = scaled(v, uses, perMicro) {
 		x.wanted[v] = factor.Given{Type: w.Type.WithDType(v.Type.DType), From: w.From}
 		x.terms[v] = x.terms[v] || !rounded
 		rounded = rounded || v.Def != nil && v.Def.Attrs.Has(op.AttrPartial)
@@ -59,9 +59,9 @@ func (x *facts) want(grad *ir.Value, uses map[*ir.Value]int, inTurns bool) {
 // scaled is the tensor of which v is a multiple, or the same in another dtype,
 // and that nothing else reads, or that microbatches add up, if they do so after it is
 // reduced; nil where it is no such.
-func scaled(v *ir.Value, uses map[*ir.Value]int, inTurns bool) *ir.Value {
+func scaled(v *ir.Value, uses map[*ir.Value]int, perMicro bool) *ir.Value {
 	o := v.Def
-	if o == nil || o.Name != op.Mul && o.Name != op.Cast && !(inTurns && o.Name == op.Accumulate) {
+	if o == nil || o.Name != op.Mul && o.Name != op.Cast && !(perMicro && o.Name == op.Accumulate) {
 		return nil
 	}
 	var x *ir.Value

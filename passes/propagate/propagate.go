@@ -43,7 +43,7 @@ var policies = []struct {
 	{always: newStages},   // stages.go: what is sent to another stage of a pipeline
 	{always: newStorage},  // storage.go: how parameters, their gradients and state lie
 	{always: newRegather}, // regather.go: what is gathered for each phase
-	{always: newTurns},    // turns.go: what each microbatch reduces and gathers for itself
+	{always: newPerMicro}, // micro.go: what each microbatch reduces and gathers for itself
 	{try: gatherStored, does: "gather parameters that zero shards"},          // storage.go: parameters that zero shards are gathered, not followed
 	{try: gatherScattered, does: "gather rows before they are scattered"},    // scatter.go: rows are gathered before they are scattered, not their sums reduced
 	{try: shardSlots, does: "shard the places that rows are scattered to"},   // slots.go: places that rows are scattered to are shards, and what is computed of them
@@ -120,7 +120,7 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type, before *t
 		t.args = append(t.args, slices.Clone(o.Args))
 	}
 	p := l.problem(f)
-	p.Carried, p.InTurns = carried, l.gathersInTurns
+	p.Carried, p.PerMicro = carried, l.gathersPerMicro
 	t.facts = l.factsOf(&p)
 	for _, make := range by {
 		p.Policies = append(p.Policies, make(t))

@@ -22,7 +22,7 @@ import (
 func (l *layout) refineZero(c *pass.Context, m *ir.Module, lists map[string][]string) {
 	for _, x := range slices.Clone(l.zero) {
 		n := m.MeshSize(x)
-		if l.stages[x] || turns(m, x) {
+		if l.stages[x] || rotates(m, x) {
 			continue
 		}
 		all := l.kept(m, x, n)
@@ -75,9 +75,9 @@ func (l *layout) kept(m *ir.Module, x string, q int) (sum int64) {
 	return sum
 }
 
-// turns reports whether blocks go round over mesh axis x, as in ring attention: their
+// rotates reports whether blocks go round over mesh axis x, as in ring attention: their
 // exchange is over one mesh axis.
-func turns(m *ir.Module, x string) bool {
+func rotates(m *ir.Module, x string) bool {
 	for _, f := range m.Funcs {
 		for _, o := range f.Ops {
 			if o.Name == op.Take && strings.HasPrefix(o.Attrs.Text("axis"), x+"_") {

@@ -33,9 +33,9 @@ type layout struct {
 	zero      []string
 	zeroLevel int
 	zeroAt    string
-	// inTurns is the level of zero at which each microbatch reduces its gradients, from 2
+	// perMicro is the level of zero at which each microbatch reduces its gradients, from 2
 	// on, and gathers parameters, from 3 on; otherwise all of them do so once.
-	inTurns int
+	perMicro int
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
 	stages map[string]bool
@@ -74,7 +74,7 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 			}
 		}
 	}
-	l.inTurns = directives.ZeroInTurns(m)
+	l.perMicro = directives.ZeroPerMicro(m)
 	l.refine(c, m, lists)
 	l.parts = partsOf(m)
 	l.refineZero(c, m, lists)

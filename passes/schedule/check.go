@@ -147,11 +147,11 @@ func messages(f *ir.Func) (out []message) {
 			of[o.Task] = append(of[o.Task], streamOf(o))
 		}
 	}
-	turns := f.Turns
-	if len(turns) == 0 {
-		turns = []ir.Turn{{}}
+	ticks := f.Ticks
+	if len(ticks) == 0 {
+		ticks = []ir.Tick{{}}
 	}
-	for _, t := range turns {
+	for _, t := range ticks {
 		for _, o := range of[t.Task] {
 			out = append(out, message{o, t.Micro})
 		}

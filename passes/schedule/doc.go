@@ -5,7 +5,7 @@
 // In: functions whose operations are tagged with stage and phase, and those of one
 // microbatch in the place of all (passes/stage). Out: in the place of @step, @step.0 …
 // @step.p-1, one for each coordinate of the pipeline's mesh axis, in tasks with a table
-// of turns (ir.Task); @eval likewise, without tasks. No tag is left.
+// of ticks (ir.Task); @eval likewise, without tasks. No tag is left.
 // Of the forms of one tensor that a device needs of another one (cast, renamed,
 // sliced) the smallest that determines the others is sent, once.
 // Invariant: the programs together compute what the function did; every

@@ -30,7 +30,7 @@ type program struct {
 
 func newProgram(s *split, d int, w *work, x *traffic) *program {
 	f := &ir.Func{Name: fmt.Sprintf("%s.%d", s.f.Name, d),
-		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d), Timetable: ir.Timetable{Micro: s.f.Micro, Turns: w.turns}}
+		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d), Timetable: ir.Timetable{Micro: s.f.Micro, Ticks: w.ticks}}
 	return &program{s: s, traffic: x, d: d, f: f, at: map[*ir.Value]*ir.Value{}, lists: map[*ir.Task][]*ir.Op{}}
 }
 
@@ -210,7 +210,7 @@ func (p *program) emit(o *ir.Op) {
 	}
 }
 
-// accumulate appends the operations between turns that o stands for.
+// accumulate appends the operations between ticks that o stands for.
 func (p *program) accumulate(o *ir.Op) {
 	x := p.value(o.Args[0], o)
 	put := func(name string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
@@ -219,8 +219,8 @@ func (p *program) accumulate(o *ir.Op) {
 		p.put(n, true)
 		return n.Result()
 	}
-	before := put(op.EnterTurn, op.TypeAttrs(x.Type))
-	p.at[o.Result()] = put(op.LeaveTurn, nil, before, put(o.Accumulates(), nil, before, x))
+	before := put(op.EnterTick, op.TypeAttrs(x.Type))
+	p.at[o.Result()] = put(op.LeaveTick, nil, before, put(o.Accumulates(), nil, before, x))
 	if !p.held {
 		p.sendResults(o)
 	}

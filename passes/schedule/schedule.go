@@ -13,11 +13,11 @@ import (
 )
 
 // Run splits every entry function of a pipeline, and has those of a device with the
-// whole model do its microbatches in turns.
+// whole model do its microbatches one after the other.
 func Run(c *pass.Context, m *ir.Module) error {
 	r := stage.Of(m)
 	if r == nil {
-		inTurns(m)
+		inTasks(m)
 		return nil
 	}
 	place, err := stage.Placed(m, r)
@@ -74,10 +74,10 @@ func (s *split) on(o *ir.Op) (int, bool) {
 }
 
 // work is what a device does: its tasks, each with its operations in their order, and
-// their turns. A function without microbatches is one piece of no task.
+// their ticks. A function without microbatches is one piece of no task.
 type work struct {
 	pieces []piece
-	turns  []ir.Turn
+	ticks  []ir.Tick
 }
 
 type piece struct {
@@ -152,28 +152,28 @@ func (s *split) works() ([]*work, *pipeline.Schedule, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	turns := map[kind]int{}
+	ticks := map[kind]int{}
 	for d := range out {
-		out[d] = s.work(proved.Devices[d], bodies, turns)
+		out[d] = s.work(proved.Devices[d], bodies, ticks)
 		out[d].pieces[0].ops = before[d]
 		last := len(out[d].pieces) - 1
 		out[d].pieces[last].ops = after[d]
 	}
 	for _, k := range inOrder(bodies) {
-		if turns[k] != s.f.Micro {
-			return nil, nil, stage.Refused(s.rule, fmt.Errorf("@%s: stage %d has %d slots of %d in schedule %s", s.f.Name, k.stage, turns[k], s.f.Micro, s.rule.Schedule))
+		if ticks[k] != s.f.Micro {
+			return nil, nil, stage.Refused(s.rule, fmt.Errorf("@%s: stage %d has %d slots of %d in schedule %s", s.f.Name, k.stage, ticks[k], s.f.Micro, s.rule.Schedule))
 		}
 	}
 	return out, proved, nil
 }
 
 // work is the tasks of a device with these slots, between one before and one after all
-// microbatches, and their turns.
+// microbatches, and their ticks.
 func (s *split) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[kind]int) *work {
 	w := &work{}
 	tasks := map[kind]*ir.Task{}
 	begin, end := &ir.Task{Name: "before", Once: true}, &ir.Task{Name: "after", Once: true}
-	w.turns = append(w.turns, ir.Turn{Task: begin})
+	w.ticks = append(w.ticks, ir.Tick{Task: begin})
 	stages := map[int]bool{}
 	for _, x := range slots {
 		stages[x.Stage] = true
@@ -190,10 +190,10 @@ func (s *split) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[
 				tasks[k] = &ir.Task{}
 			}
 			count[k]++
-			w.turns = append(w.turns, ir.Turn{Task: tasks[k], Micro: x.Microbatch})
+			w.ticks = append(w.ticks, ir.Tick{Task: tasks[k], Micro: x.Microbatch})
 		}
 	}
-	w.turns = append(w.turns, ir.Turn{Task: end})
+	w.ticks = append(w.ticks, ir.Tick{Task: end})
 	w.pieces = append(w.pieces, piece{task: begin})
 	for _, k := range inOrder(tasks) {
 		if tasks[k].Name = taskNames[k.kind]; len(stages) > 1 {

@@ -311,7 +311,7 @@ func (s *splitter) scales(o *ir.Op) bool {
 // again that was, where each microbatch reduces its own. Elsewhere what is rounded is the
 // sum over all of them.
 func (s *splitter) rounds(o *ir.Op) bool {
-	return s.turns && (o.Attrs.Bool(op.AttrPartial) || o.Name == op.Cast && o.Args[0].Def != nil && o.Args[0].Def.Attrs.Bool(op.AttrPartial))
+	return s.reduced && (o.Attrs.Bool(op.AttrPartial) || o.Name == op.Cast && o.Args[0].Def != nil && o.Args[0].Def.Attrs.Bool(op.AttrPartial))
 }
 
 // part is what the microbatch has of v, an operand of o, along axis.

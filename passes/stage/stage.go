@@ -53,16 +53,16 @@ func Refused(r *layout.Pipeline, err error) error {
 // plan is how the functions of a module are cut.
 type plan struct {
 	*pass.Context
-	rule   *layout.Pipeline // nil where each device has the whole model
-	stages int
-	micro  int      // microbatches
-	turns  bool     // gradients are reduced by each microbatch, before they are added up
-	at     diag.Pos // where the layout asks for them
+	rule    *layout.Pipeline // nil where each device has the whole model
+	stages  int
+	micro   int      // microbatches
+	reduced bool     // gradients are reduced by each microbatch, before they are added up
+	at      diag.Pos // where the layout asks for them
 }
 
 // planOf is m's plan, or nil where there is nothing to cut.
 func planOf(c *pass.Context, m *ir.Module) (*plan, error) {
-	p := &plan{Context: c, rule: Of(m), stages: 1, micro: layout.Microbatches(m), turns: layout.ZeroInTurns(m) >= 2}
+	p := &plan{Context: c, rule: Of(m), stages: 1, micro: layout.Microbatches(m), reduced: layout.ZeroPerMicro(m) >= 2}
 	for _, r := range layout.All[*layout.Pipeline](layout.Of(m)) {
 		p.at = r.At
 	}
@@ -302,10 +302,10 @@ func balance(n, stages int, block float64, outside [2]float64) []int {
 		if middle == 0 {
 			least = most // it has all that is left
 		}
-		turn := least + sort.Search(most-least, func(i int) bool { return behind(least+i) >= between(least+i) })
-		cost := max(behind(turn), between(turn))
-		if turn > least {
-			cost = min(cost, max(behind(turn-1), between(turn-1)))
+		tick := least + sort.Search(most-least, func(i int) bool { return behind(least+i) >= between(least+i) })
+		cost := max(behind(tick), between(tick))
+		if tick > least {
+			cost = min(cost, max(behind(tick-1), between(tick-1)))
 		}
 		if cost = max(cost, before); bestCost < 0 || cost < bestCost {
 			last := least + sort.Search(most-least, func(i int) bool { return between(least+i) <= cost })

@@ -129,13 +129,13 @@ type carried struct {
 	is   Number
 }
 
-// turn numbers what goes from microbatch to microbatch: what the turns add up to is
+// tick numbers what goes from microbatch to microbatch: what the ticks add up to is
 // one expression of what each adds, in whatever form it is written.
-func (w *walker) turn(o *ir.Op) {
+func (w *walker) tick(o *ir.Op) {
 	switch by := o.Accumulates(); {
 	case by != "":
 		w.at[o.Result()] = w.t.accumulated(by, w.at[o.Args[0]])
-	case o.Name == op.EnterTurn:
+	case o.Name == op.EnterTick:
 		w.at[o.Result()] = w.t.entered()
 	default:
 		w.at[o.Result()] = w.at[o.Args[1]]
@@ -181,7 +181,7 @@ func (w *walker) walk() bool {
 		case o.Name == op.Enter || o.Name == op.Leave:
 			w.boundary(o)
 		case op.Of(o).Class == op.Boundary:
-			w.turn(o)
+			w.tick(o)
 		case op.Has(o, op.Sends):
 			c := w.channel(o, true)
 			w.x.sent[c] = append(w.x.sent[c], w.at[o.Args[0]])
@@ -230,7 +230,7 @@ func (w *walker) operation(o *ir.Op) {
 	}
 }
 
-// call numbers the body of the function called, for these operands. In the first turn
+// call numbers the body of the function called, for these operands. In the first tick
 // of a task it is another function, which makes what is added to in the later ones.
 func (w *walker) call(o *ir.Op) {
 	var args, given []Number
@@ -248,7 +248,7 @@ func (w *walker) call(o *ir.Op) {
 	for i, n := range w.body(o.First, given) {
 		sum := w.at[o.Results[i]]
 		if x := w.t.nodes[sum]; sum != n && (x.op != op.Accumulate || x.args[0] != n) {
-			w.bug = fmt.Errorf("@%s: @%s computes otherwise than @%s, whose first turn it is", w.f.Name, o.First.Name, o.Callee.Name)
+			w.bug = fmt.Errorf("@%s: @%s computes otherwise than @%s, whose first tick it is", w.f.Name, o.First.Name, o.Callee.Name)
 		}
 	}
 }

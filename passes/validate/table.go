@@ -95,11 +95,11 @@ func (t *Table) argument(m *ir.Module, a *ir.Arg, i int) Number {
 	return t.number(node{op: "argument", what: what, typ: global(m, a.Value.Type)})
 }
 
-// entered is what a turn has of the one before, and accumulated what all turns add up
+// entered is what a tick has of the one before, and accumulated what all ticks add up
 // to, each of which adds x.
 func (t *Table) entered() Number {
 	if t.enters == 0 {
-		t.enters = 1 + t.number(node{op: op.EnterTurn, what: op.EnterTurn})
+		t.enters = 1 + t.number(node{op: op.EnterTick, what: op.EnterTick})
 	}
 	return t.enters - 1
 }

@@ -281,20 +281,20 @@ func @step class=entry
   result %3 state "w/m"
 end
 `
-	cut := head + `  %10 : f32[a=1@dp, b=3] = fetch %1 axis=a from=0 limit=1
-  %11 : f32[a=1@dp, b=3] = part %0 axis=a from=0 limit=1
+	cut := head + `  %10 : f32[a=1@dp, b=3] = host_to_device %1 axis=a from=0 limit=1
+  %11 : f32[a=1@dp, b=3] = subview %0 axis=a from=0 limit=1
   %12 : f32[a=1@dp, b=3] = mul %10, %2
   %13 : f32[a=1@dp, b=3] = exp %12
   %14 : f32[a=1@dp, b=3] = sub %11, %13
-  %15 : f32[a=1@dp, b=3] = store %12 memory=host
-  %20 : f32[a=3@dp, b=3] = fetch %1 axis=a from=1 limit=4
-  %21 : f32[a=3@dp, b=3] = part %0 axis=a from=1 limit=4
+  %15 : f32[a=1@dp, b=3] = device_to_host %12 memory=host
+  %20 : f32[a=3@dp, b=3] = host_to_device %1 axis=a from=1 limit=4
+  %21 : f32[a=3@dp, b=3] = subview %0 axis=a from=1 limit=4
   %22 : f32[a=3@dp, b=3] = mul %20, %2
   %23 : f32[a=3@dp, b=3] = exp %22
   %24 : f32[a=3@dp, b=3] = sub %21, %23
-  %25 : f32[a=3@dp, b=3] = store %22 memory=host
-  %30 : f32[a=4@dp, b=3] = hold %14, %24 axis=a
-  %31 : f32[a=4@dp, b=3] = hold %15, %25 axis=a
+  %25 : f32[a=3@dp, b=3] = device_to_host %22 memory=host
+  %30 : f32[a=4@dp, b=3] = concat_in_place %14, %24 axis=a
+  %31 : f32[a=4@dp, b=3] = concat_in_place %15, %25 axis=a
   result %30 param "w"
   result %31 state "w/m"
 end
@@ -303,15 +303,15 @@ end
 		t.Error(err)
 	}
 	for _, c := range []struct{ old, new string }{
-		{"hold %14, %24", "hold %24, %14"},
-		{"hold %14, %24", "hold %11, %24"},
+		{"concat_in_place %14, %24", "concat_in_place %24, %14"},
+		{"concat_in_place %14, %24", "concat_in_place %11, %24"},
 		{"%22 : f32[a=3@dp, b=3] = mul %20, %2", "%22 : f32[a=3@dp, b=3] = add %20, %2"},
 		{"sub %21, %23", "sub %23, %21"},
 		{"sub %21, %23", "sub %20, %23"},
 		{"sub %11, %13", "sub %11, %10"},
-		{"store %22", "store %23"},
-		{"part %0 axis=a from=1 limit=4", "part %0 axis=a from=0 limit=3"},
-		{"fetch %1 axis=a from=0 limit=1", "fetch %1 axis=a from=1 limit=2"},
+		{"device_to_host %22", "device_to_host %23"},
+		{"subview %0 axis=a from=1 limit=4", "subview %0 axis=a from=0 limit=3"},
+		{"host_to_device %1 axis=a from=0 limit=1", "host_to_device %1 axis=a from=1 limit=2"},
 	} {
 		if !strings.Contains(cut, c.old) {
 			t.Fatalf("%q is not there", c.old)

@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 		{Op{Kind: collective.Recv, Inner: 4, Dst: device.Bytes(small), Peer: 12}, "is not another device"},
 		{Op{Kind: collective.Recv, Inner: 4, Dst: device.Bytes(small), Peer: 1, Tag: MaxTag}, "tag"},
 		{Op{Kind: "all_scatter", Group: g}, "no such operation"},
-		{Op{Kind: collective.Fetch, Group: g}, "no such operation"},
+		{Op{Kind: collective.HostToDevice, Group: g}, "no such operation"},
 		{Op{Kind: collective.AllReduce, Reduce: "min", Group: g}, "no such reduction"},
 		{Op{Kind: collective.Barrier, DType: dtype.Count, Group: g}, "no such dtype"},
 	} {

@@ -22,13 +22,13 @@ func offloading() *toy {
 	host, loss := t.buffer(program.Host, "i32", elems), t.buffer("", "f32", 1)
 	t.port(program.RoleData, "x", x)
 	t.port(program.RoleLoss, "", loss)
-	t.instr(program.Instr{Bufs: []int{host, a}, Comm: &program.Comm{Kind: collective.Fetch, Start: true}})
+	t.instr(program.Instr{Bufs: []int{host, a}, Comm: &program.Comm{Kind: collective.HostToDevice, Start: true}})
 	t.kernel(stir, x, b)
 	t.instr(program.Instr{Comm: &program.Comm{Kind: collective.Done, Of: 0}})
 	t.instr(program.Instr{Bufs: []int{wide, b}, Comm: &program.Comm{Kind: collective.ShardSlice, Over: []string{"dp", "tp"}, DType: "i32", Outer: 16, Inner: 8}})
 	t.instr(program.Instr{Bufs: []int{a, a}, Comm: &program.Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "i32", Outer: 1, Inner: elems}})
 	t.kernel(mix, a, b, b)
-	t.instr(program.Instr{Bufs: []int{b, host}, Comm: &program.Comm{Kind: collective.Store}})
+	t.instr(program.Instr{Bufs: []int{b, host}, Comm: &program.Comm{Kind: collective.DeviceToHost}})
 	return t
 }
 

@@ -37,9 +37,9 @@ func random(rng *rand.Rand, exchanges bool) *toy {
 			}
 			in.NoWait = rng.IntN(3) > 0
 		case k == 6:
-			in.Bufs, in.Comm = []int{one(host), one(own)}, &program.Comm{Kind: collective.Fetch}
+			in.Bufs, in.Comm = []int{one(host), one(own)}, &program.Comm{Kind: collective.HostToDevice}
 			if rng.IntN(2) == 0 {
-				in.Bufs, in.Comm = []int{in.Bufs[1], in.Bufs[0]}, &program.Comm{Kind: collective.Store}
+				in.Bufs, in.Comm = []int{in.Bufs[1], in.Bufs[0]}, &program.Comm{Kind: collective.DeviceToHost}
 			}
 			in.Comm.Start = rng.IntN(3) > 0
 		case k == 7:

@@ -9,7 +9,7 @@ import (
 
 // Version is that of the JSON form of a Description. Fields may be added within a
 // version; none changes its name or meaning.
-const Version = 2
+const Version = 3
 
 // Description is a plan for programs to read.
 type Description struct {
@@ -67,7 +67,7 @@ type MeshAxis struct {
 type Class struct {
 	Devices int            `json:"devices"` // how many
 	At      map[string]int `json:"at"`      // their coordinates on mesh axes; on others they have any
-	Turns   []Pattern      `json:"turns"`   // of the step's tasks, in their order
+	Ticks   []Pattern      `json:"turns"`   // of the step's tasks, in their order
 }
 
 // Run is a part of the step that is issued for every instance of what is repeated,
@@ -80,7 +80,7 @@ type Run struct {
 	Sends    int    `json:"communications"`    // of one instance
 	From     int    `json:"first_instruction"` // in the plan, where it stands once
 	Task     string `json:"task,omitempty"`    // that it is in
-	Turns    int    `json:"turns"`             // how often it is issued in a step: for each microbatch
+	Ticks    int    `json:"turns"`             // how often it is issued in a step: for each microbatch
 	Together bool   `json:"together"`          // all instances are one launch
 }
 
@@ -138,7 +138,7 @@ func describe(p *program.Plan) *Description {
 	}
 	d.Parameters = countParameters(p)
 	for i := range p.Devices {
-		c := Class{Devices: p.Copies(), At: map[string]int{}, Turns: turnsOf(&p.Devices[i])}
+		c := Class{Devices: p.Copies(), At: map[string]int{}, Ticks: ticksOf(&p.Devices[i])}
 		for j, axis := range p.By {
 			c.At[axis] = p.Devices[i].At[j]
 		}
@@ -181,7 +181,7 @@ func step(d *program.Device) *program.Program {
 }
 
 // stepOf is what a device does in a training step. What calls another kernel in the
-// first turn of its task is two.
+// first tick of its task is two.
 func stepOf(d *program.Device) []called {
 	p := step(d)
 	if p == nil {
@@ -206,10 +206,10 @@ func runs(d *program.Device, p *program.Program) []Run {
 	o, out := d.Order(p), []Run{}
 	for _, r := range p.Runs {
 		s := d.Stacks[r.Stack-1]
-		x := Run{Stack: s.Name, Count: s.Count, Down: r.Down, From: r.From, Turns: 1, Together: r.Together}
+		x := Run{Stack: s.Name, Count: s.Count, Down: r.Down, From: r.From, Ticks: 1, Together: r.Together}
 		if len(p.Tasks) > 0 {
 			t := &p.Tasks[o.TaskOf(r.From)]
-			x.Task, x.Turns = t.Name, turnsOfTask(p, t)
+			x.Task, x.Ticks = t.Name, ticksOfTask(p, t)
 		}
 		x.Launches, x.Sends = issues(p.Instrs[r.From:r.To])
 		out = append(out, x)

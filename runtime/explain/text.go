@@ -21,7 +21,7 @@ var sections = []section{
 	{"communication", communicationTable},
 	{"transfers", func(b *strings.Builder, d *Description, _ *program.Plan) { transferTable(b, d) }},
 	{"schedule", func(b *strings.Builder, d *Description, _ *program.Plan) { schedule(b, d, -1, -1) }},
-	{"turns", func(b *strings.Builder, d *Description, p *program.Plan) { turnTable(b, d, p) }},
+	{"ticks", func(b *strings.Builder, d *Description, p *program.Plan) { tickTable(b, d, p) }},
 	{"remarks", remarkList},
 	{"config", configList},
 	{"sources", sourceList},
@@ -111,7 +111,7 @@ func (d *Description) runsText() string {
 	}
 	var groups folded[key, int]
 	for _, r := range d.Runs {
-		groups.add(key{r.Stack, r.Count, r.Down}, r.Launches*r.Turns)
+		groups.add(key{r.Stack, r.Count, r.Down}, r.Launches*r.Ticks)
 	}
 	var out []string
 	for i, k := range groups.keys {

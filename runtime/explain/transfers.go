@@ -12,7 +12,7 @@ import (
 // Transfer is the transfers of a step, of the device with the most of them, that
 // are of one kind, with one memory and for one rule.
 type Transfer struct {
-	Kind    string `json:"kind"`   // fetch, store
+	Kind    string `json:"kind"`   // host_to_device, device_to_host
 	Memory  string `json:"memory"` // host, disk
 	Why     string `json:"why"`
 	Count   int    `json:"count"`
@@ -36,7 +36,7 @@ func transfers(p *program.Plan) []Transfer {
 				continue
 			}
 			other := in.Bufs[0]
-			if c.Kind == collective.Store {
+			if c.Kind == collective.DeviceToHost {
 				other = in.Bufs[len(in.Bufs)/2]
 			}
 			why, _, _ := strings.Cut(c.Why, " (")
@@ -80,10 +80,10 @@ func transferTable(b *strings.Builder, d *Description) {
 		return
 	}
 	b.WriteString("\nTransfers between memories of a device in a step\n")
-	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-14s %s\n", "count", "largest", "all", "overlap", "kind", "why")
+	fmt.Fprintf(b, "  %6s  %11s  %11s  %7s  %-19s %s\n", "count", "largest", "all", "overlap", "kind", "why")
 	for _, t := range d.Transfers {
 		kind := t.Kind + " " + t.Memory
-		fmt.Fprintf(b, "  %6d  %11s  %11s  %7s  %-14s %s\n", t.Count, units.Bytes(t.Largest), units.Bytes(t.Bytes),
+		fmt.Fprintf(b, "  %6d  %11s  %11s  %7s  %-19s %s\n", t.Count, units.Bytes(t.Largest), units.Bytes(t.Bytes),
 			percent(t.Started, t.Bytes), kind, t.Why)
 	}
 }

@@ -8,15 +8,15 @@ import (
 )
 
 // early proves of what is posted that nothing touches the places that it writes in the
-// turn before its own, from whose head to whose end it is under way. That it is left
-// alone in its own turn, too, until it is waited for, is found in that turn, for
+// tick before its own, from whose head to whose end it is under way. That it is left
+// alone in its own tick, too, until it is waited for, is found in that tick, for
 // which it is begun there.
 //
-// Which turns follow one another, the table says: a task, in its first turn or in a
+// Which ticks follow one another, the table says: a task, in its first tick or in a
 // later one, and behind it a task that posts. For each two of them every buffer that the
 // one touches is compared with those that the other receives into; where all that two
 // buffers have of microbatches is apart, whatever the microbatches are, they are, and
-// else the places that they have in those turns are looked at, as often as these differ.
+// else the places that they have in those ticks are looked at, as often as these differ.
 type early struct {
 	kernels []Kernel
 	device  *Device
@@ -43,40 +43,40 @@ func (h *early) check() error {
 	return nil
 }
 
-// before is a task in its first turn, or in others.
+// before is a task in its first tick, or in others.
 type before struct {
 	task  int
 	first bool
 }
 
-// follow is a task that posts, behind the turns of one: with the microbatches of both in
-// each two turns.
+// follow is a task that posts, behind the ticks of one: with the microbatches of both in
+// each two ticks.
 type follow struct {
 	before
 	task   int
 	micros [][2]int
 }
 
-// follows are all that there are in the table of turns.
+// follows are all that there are in the table of ticks.
 func (h *early) follows() (out []*follow) {
 	type key struct {
 		before
 		task int
 	}
 	had, index := make([]bool, len(h.order.Tasks)), map[key]*follow{}
-	for i, t := range h.order.Turns {
+	for i, t := range h.order.Ticks {
 		b := before{t.Task, !had[t.Task]}
 		had[t.Task] = true
-		if _, next := h.order.Heads(i); !next || len(h.order.PostedOf(h.order.Turns[i+1].Task)) == 0 {
+		if _, next := h.order.Heads(i); !next || len(h.order.PostedOf(h.order.Ticks[i+1].Task)) == 0 {
 			continue
 		}
-		turn := h.order.Turns[i+1]
-		k := key{b, turn.Task}
+		tick := h.order.Ticks[i+1]
+		k := key{b, tick.Task}
 		if index[k] == nil {
 			index[k] = &follow{before: b, task: k.task}
 			out = append(out, index[k])
 		}
-		index[k].micros = append(index[k].micros, [2]int{t.Micro, turn.Micro})
+		index[k].micros = append(index[k].micros, [2]int{t.Micro, tick.Micro})
 	}
 	return out
 }
@@ -104,7 +104,7 @@ type touch struct {
 	instr  int // the one that uses most of it
 }
 
-// touches are the buffers that a task uses in a turn, in the device's own memory.
+// touches are the buffers that a task uses in a tick, in the device's own memory.
 func (h *early) touches(t rolled.Task, first bool) (out []touch) {
 	index := map[int]int{}
 	use := func(i, n int, bytes int64) {
@@ -130,7 +130,7 @@ func (h *early) touches(t rolled.Task, first bool) (out []touch) {
 	return out
 }
 
-// apart checks what the turns before touch against where it is received.
+// apart checks what the ticks before touch against where it is received.
 func (h *early) apart(f *follow, into *arrivals, list []touch) error {
 	places := map[[2]int][][2]int{} // of microbatches, by how many places they have
 	var found []int

@@ -76,10 +76,10 @@ func posting(r *rand.Rand, p *Plan) {
 	}
 }
 
-// TestPostedInOneTurn: what is found in some turns of a task with messages that are
-// received ahead, and in what comes before it, is what is found in all turns one after
+// TestPostedInOneTick: what is found in some ticks of a task with messages that are
+// received ahead, and in what comes before it, is what is found in all ticks one after
 // the other.
-func TestPostedInOneTurn(t *testing.T) {
+func TestPostedInOneTick(t *testing.T) {
 	tried, short, bad, ahead := 0, 0, 0, 0
 	for seed := range int64(24000) {
 		r := rand.New(rand.NewSource(seed))
@@ -99,7 +99,7 @@ func TestPostedInOneTurn(t *testing.T) {
 		}
 		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if want == nil && got != nil && strings.Contains(got.Error(), "never done") {
-			continue // what is started in one turn and done in another one
+			continue // what is started in one tick and done in another one
 		}
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v\n%+v\n%+v\n%+v", seed, got, want, d.Stacks, d.Buffers, prog)
@@ -115,16 +115,16 @@ func TestPostedInOneTurn(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d programs, %d with hazards, of which %d between turns alone; %d others of which less than all was gone through", tried, bad, ahead, short)
+	t.Logf("%d programs, %d with hazards, of which %d between ticks alone; %d others of which less than all was gone through", tried, bad, ahead, short)
 	if tried < 4000 || bad < 1000 || short < 300 || ahead < 300 {
-		t.Errorf("%d programs, %d with hazards, %d between turns; %d others of which less than all was gone through", tried, bad, ahead, short)
+		t.Errorf("%d programs, %d with hazards, %d between ticks; %d others of which less than all was gone through", tried, bad, ahead, short)
 	}
 }
 
-// alone says whether there is a hazard in a turn by itself.
+// alone says whether there is a hazard in a tick by itself.
 func (h *hazards) alone() bool {
 	alone := &hazards{kernels: h.kernels, device: h.device, order: h.order}
-	return alone.turns() != nil
+	return alone.ticks() != nil
 }
 
 // ahead is [pipelined] with all messages posted.
@@ -150,8 +150,8 @@ func ahead(stages, micro int) *Plan {
 	return p
 }
 
-// TestExpandedPosts: messages are received where the turn before begins, each into the
-// place of its microbatch, and waited for in their own turns.
+// TestExpandedPosts: messages are received where the tick before begins, each into the
+// place of its microbatch, and waited for in their own ticks.
 func TestExpandedPosts(t *testing.T) {
 	p := ahead(2, 3)
 	if err := p.Validate(); err != nil {
@@ -207,12 +207,12 @@ func TestValidatePosts(t *testing.T) {
 		change func(p *Plan)
 		want   string
 	}{
-		{"two turns ahead", instr(0, func(in *Instr) { in.Ahead = 2 }), "2 turns ahead"},
-		{"behind", instr(0, func(in *Instr) { in.Ahead = -1 }), "-1 turns ahead"},
-		{"a kernel", instr(2, func(in *Instr) { in.Ahead = 1 }), "1 turns ahead"},
-		{"a send", instr(3, func(in *Instr) { in.Ahead = 1 }), "1 turns ahead"},
+		{"two iterations ahead", instr(0, func(in *Instr) { in.Ahead = 2 }), "2 iterations ahead"},
+		{"behind", instr(0, func(in *Instr) { in.Ahead = -1 }), "-1 iterations ahead"},
+		{"a kernel", instr(2, func(in *Instr) { in.Ahead = 1 }), "1 iterations ahead"},
+		{"a send", instr(3, func(in *Instr) { in.Ahead = 1 }), "1 iterations ahead"},
 		{"a started send", instr(3, func(in *Instr) { in.Comm.Start = true }), "send that is started apart"},
-		{"not started", instr(0, func(in *Instr) { in.Comm.Start = false }), "1 turns ahead"},
+		{"not started", instr(0, func(in *Instr) { in.Comm.Start = false }), "1 iterations ahead"},
 		{"no wait", instr(0, func(in *Instr) { in.NoWait = true }), "recv does not wait"},
 		{"the first behind it does not wait", prog(func(p *Program) {
 			p.Instrs[1], p.Instrs[2] = p.Instrs[2], p.Instrs[1]
@@ -224,17 +224,17 @@ func TestValidatePosts(t *testing.T) {
 		}), "not among the first of task forward"},
 		{"of what is issued once", prog(func(p *Program) {
 			p.Tasks = append(p.Tasks, Task{Name: "after", From: len(p.Instrs), To: len(p.Instrs), Once: true})
-			p.Turns = append(p.Turns, Turn{Task: 2})
+			p.Ticks = append(p.Ticks, Tick{Task: 2})
 			p.insert(2, len(p.Instrs), post(50))
 			p.Instrs[len(p.Instrs)-1].Comm.Each = 0
-		}), "of a turn that is of no microbatch"},
-		{"outside of tasks", prog(func(p *Program) { p.Tasks, p.Turns, p.Micro = nil, nil, 0 }), "of a turn that is of no microbatch"},
+		}), "of a tick that is of no microbatch"},
+		{"outside of tasks", prog(func(p *Program) { p.Tasks, p.Ticks, p.Micro = nil, nil, 0 }), "of a tick that is of no microbatch"},
 		{"never done", prog(func(p *Program) { p.Instrs[1], p.Instrs[2].Bufs[0] = Instr{Bufs: []int{1, 2}}, 1 }), "started and never done"},
 		{"done in another task", prog(func(p *Program) { p.Instrs[1].Comm.Of = 4 }), "not under way"},
 		{"read before it is done", prog(func(p *Program) { p.Instrs[1], p.Instrs[2] = p.Instrs[2], p.Instrs[1] }), "task forward: instruction 1 for microbatch 0 reads"},
 		{"one place", func(p *Plan) { p.Devices[1].Buffers[0].MicroRing, p.Devices[1].Buffers[0].MicroStep = 0, 0 }, "uses bytes from"},
-		{"where the turn before reads", func(p *Plan) { p.Devices[1].Buffers[0].Offset = 256 }, "under way, receives"},
-		{"where the turn before writes", func(p *Plan) { p.Devices[1].Buffers[0].Offset = 128 }, "under way, receives"},
+		{"where the tick before reads", func(p *Plan) { p.Devices[1].Buffers[0].Offset = 256 }, "under way, receives"},
+		{"where the tick before writes", func(p *Plan) { p.Devices[1].Buffers[0].Offset = 128 }, "under way, receives"},
 		{"a later message of the stream before it", prog(func(p *Program) {
 			p.insert(0, 1, post(1))
 			p.insert(0, 2, Instr{Comm: &Comm{Kind: collective.Done, Of: 1}})

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"ptc/internal/renamed"
 )
 
 // Format is the version of the file format that this package reads and writes.
@@ -135,10 +137,24 @@ func Decode(file []byte) (*Plan, error) {
 		}
 		return nil, invalid("%v", err)
 	}
+	rename(p)
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// rename gives communications of an earlier version's plan the names of this version.
+func rename(p *Plan) {
+	for _, d := range p.Devices {
+		for _, prog := range d.Progs {
+			for _, in := range prog.Instrs {
+				if in.Comm != nil {
+					in.Comm.Kind = renamed.Current(in.Comm.Kind)
+				}
+			}
+		}
+	}
 }
 
 // addedLater is the error of a body with entries that are not known, where another

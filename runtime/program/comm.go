@@ -9,8 +9,8 @@ import "ptc/internal/collective"
 type Comm struct {
 	// Kind is all_reduce, reduce_scatter, all_gather, all_to_all, permute, send,
 	// recv; or shard_slice, which keeps the device's own part and sends nothing;
-	// or fetch and store, which copy buffers from and to another memory of the
-	// device, each of the first half of Bufs to one of the second; or done, which
+	// or host_to_device and device_to_host, which copy buffers from and to another memory
+	// of the device, each of the first half of Bufs to one of the second; or done, which
 	// waits for a communication that was started.
 	Kind   string   `cbor:"1,keyasint,omitempty"`
 	Over   []string `cbor:"2,keyasint,omitempty"`
@@ -41,7 +41,7 @@ type Comm struct {
 	// waited for in the order in which they were begun.
 	Start bool `cbor:"15,keyasint,omitempty"`
 	// Of is, of a done, the number of the instruction that started; in a run, for
-	// the same instance, and in a task in the same turn.
+	// the same instance, and in a task in the same tick.
 	Of int `cbor:"16,keyasint,omitempty"`
 	// Each is by how much Tag grows from one microbatch to the next.
 	Each int `cbor:"17,keyasint,omitempty"`

@@ -15,7 +15,7 @@ func TestCommunicators(t *testing.T) {
 	}
 	d := &Device{Progs: []Program{
 		{Instrs: []Instr{in(collective.AllReduce, 0, "dp"), in(collective.AllGather, 0, "dp"), in(collective.AllReduce, 0, "dp", "tp"), in(collective.AllReduce, 0, "one"), {}, in(collective.ShardSlice, 0, "dp"), {Comm: &Comm{Kind: collective.Done}}}},
-		{Instrs: []Instr{in(collective.AllReduce, 0, "dp"), in(collective.Send, 1, "dp"), in(collective.Recv, 1, "dp"), in(collective.Send, 1, "dp"), in(collective.Fetch, 0)}},
+		{Instrs: []Instr{in(collective.AllReduce, 0, "dp"), in(collective.Send, 1, "dp"), in(collective.Recv, 1, "dp"), in(collective.Send, 1, "dp"), in(collective.HostToDevice, 0)}},
 	}}
 	c := d.Communicators(p.Mesh)
 	least, most := c.Bytes()

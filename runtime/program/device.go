@@ -191,7 +191,7 @@ type Port struct {
 	// buffer holds it (and before the next one it may be reused); else 0. Where the
 	// last of them is in a run, it is that of the same instance; for one buffer, that
 	// of the instance that comes last. Where it is in a task, it is that of the task's
-	// last turn.
+	// last tick.
 	After int `cbor:"5,keyasint,omitempty"`
 	// Number is what a port of RoleIndex holds: the number of an instance of what is
 	// repeated, such as a layer, or of a microbatch. That of instance or microbatch k is

@@ -22,7 +22,7 @@
 //
 // What is repeated, such as a block, is there once: a [Program] has runs, and buffers,
 // tensors and ports are those of every instance of a [Stack]. So is what a pipeline
-// does for every microbatch: a program has tasks and a table of turns, of which each may
+// does for every microbatch: a program has tasks and a table of ticks, of which each may
 // begin to receive what the next one waits for. [Plan.Expanded] writes all of it out, for
 // what runs a plan; there is no other form below it.
 //

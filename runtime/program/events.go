@@ -8,20 +8,20 @@ import (
 
 // part is what a program of a device does among devices. Instructions that wait for
 // no other device are left out, so that a run of them costs nothing. What a task does is
-// there once: an event's number says in which turn it is, and where in the turn.
+// there once: an event's number says in which tick it is, and where in the tick.
 type part struct {
 	order *Order
-	tasks [][]event // of one turn of each task
+	tasks [][]event // of one tick of each task
 	begun []int     // how many of them, which come first, are posted
-	first []int     // by turn, the number of its first event; behind the last, how many there are
+	first []int     // by tick, the number of its first event; behind the last, how many there are
 	ahead []posts
 }
 
-// posts are the posted receives with which a turn begins: its own, and those of the next
+// posts are the posted receives with which a tick begins: its own, and those of the next
 // one.
 type posts struct{ own, next int }
 
-// event is an instruction for an instance; of a done, with the place in the turn of what
+// event is an instruction for an instance; of a done, with the place in the tick of what
 // it waits for.
 type event struct{ instr, instance, of int }
 
@@ -35,14 +35,14 @@ func newPart(o *Order, matters func(prog *Program, i int) bool) (*part, error) {
 		}
 		x.tasks, x.begun = append(x.tasks, list), append(x.begun, len(o.PostedOf(task)))
 	}
-	for i, t := range o.Turns {
+	for i, t := range o.Ticks {
 		var a posts
 		own, next := o.Heads(i)
 		if own {
 			a.own = x.begun[t.Task]
 		}
 		if next {
-			a.next = x.begun[o.Turns[i+1].Task]
+			a.next = x.begun[o.Ticks[i+1].Task]
 		}
 		x.ahead = append(x.ahead, a)
 		n := x.first[i] + a.own + a.next + len(x.tasks[t.Task]) - x.begun[t.Task]
@@ -54,7 +54,7 @@ func newPart(o *Order, matters func(prog *Program, i int) bool) (*part, error) {
 	return x, nil
 }
 
-// eventsOf lists what a program does among devices in a turn of a task.
+// eventsOf lists what a program does among devices in a tick of a task.
 func eventsOf(o *Order, task int, matters func(prog *Program, i int) bool) (events []event, err error) {
 	started := map[event]int{}
 	add := func(i, k int) {
@@ -89,39 +89,39 @@ func eventsOf(o *Order, task int, matters func(prog *Program, i int) bool) (even
 	return events, within(CountLimit, "%d communications of all instances to look at one by one", int64(len(events)), maxWalked)
 }
 
-// event is event i, with the turn that it is of and the instruction, which is nil behind
+// event is event i, with the tick that it is of and the instruction, which is nil behind
 // the last one.
-func (x *part) event(i int) (turn int, at event, in *Instr) {
+func (x *part) event(i int) (tick int, at event, in *Instr) {
 	if i >= x.first[len(x.first)-1] {
 		return 0, event{}, nil
 	}
-	turn, k := x.in(i)
-	at = x.tasks[x.order.Turns[turn].Task][k]
-	return turn, at, &x.order.prog.Instrs[at.instr]
+	tick, k := x.in(i)
+	at = x.tasks[x.order.Ticks[tick].Task][k]
+	return tick, at, &x.order.prog.Instrs[at.instr]
 }
 
-// at is the number of an event of a turn, by its place in the task.
-func (x *part) at(turn, k int) int {
-	a, posted := x.ahead[turn], x.begun[x.order.Turns[turn].Task]
+// at is the number of an event of a tick, by its place in the task.
+func (x *part) at(tick, k int) int {
+	a, posted := x.ahead[tick], x.begun[x.order.Ticks[tick].Task]
 	switch {
 	case k >= posted:
-		return x.first[turn] + a.own + a.next + k - posted
-	case a.own == 0: // in the turn before
-		return x.first[turn-1] + x.ahead[turn-1].own + k
+		return x.first[tick] + a.own + a.next + k - posted
+	case a.own == 0: // in the tick before
+		return x.first[tick-1] + x.ahead[tick-1].own + k
 	}
-	return x.first[turn] + k
+	return x.first[tick] + k
 }
 
-// in is which turn event i is of, and its place in the task.
-func (x *part) in(i int) (turn, k int) {
+// in is which tick event i is of, and its place in the task.
+func (x *part) in(i int) (tick, k int) {
 	next, _ := slices.BinarySearch(x.first, i+1) // the first that begins behind i
-	turn = next - 1
-	a := x.ahead[turn]
-	switch k = i - x.first[turn]; {
+	tick = next - 1
+	a := x.ahead[tick]
+	switch k = i - x.first[tick]; {
 	case k < a.own:
-		return turn, k
+		return tick, k
 	case k < a.own+a.next:
-		return turn + 1, k - a.own
+		return tick + 1, k - a.own
 	}
-	return turn, k - a.own - a.next + x.begun[x.order.Turns[turn].Task]
+	return tick, k - a.own - a.next + x.begun[x.order.Ticks[tick].Task]
 }

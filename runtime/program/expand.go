@@ -11,7 +11,7 @@ import (
 // with those of every instance and every microbatch: to run them, each is written out.
 const maxIssued = maxCount
 
-// Expanded is p with every turn and every run written out, and with a buffer, a tensor
+// Expanded is p with every tick and every run written out, and with a buffer, a tensor
 // and a port for every instance: what runs a plan works on that. It is p itself where
 // nothing is repeated. p must be valid; the error is an *InvalidError about its size.
 func (p *Plan) Expanded() (*Plan, error) {
@@ -173,7 +173,7 @@ func (x *expansion) each(buffer int, do func(k, buffer int)) {
 }
 
 // issued says where the instructions of a program are that is written out: each in its
-// latest turn, and those that are posted for each microbatch.
+// latest tick, and those that are posted for each microbatch.
 type issued struct {
 	order  *Order
 	first  []int // of each instruction, the place of its instance 0 in at

@@ -109,7 +109,7 @@ func (f *flights) land(at rolled.Issue) error {
 	return fmt.Errorf("done of %s, which is not under way", at)
 }
 
-// end checks that nothing is under way behind the last instruction of a turn.
+// end checks that nothing is under way behind the last instruction of a tick.
 func (f *flights) end() error {
 	if len(f.open) > 0 {
 		return fmt.Errorf("%s is started and never done", f.open[0].at)

@@ -11,18 +11,18 @@ import (
 // hazards proves of a program that no instruction uses bytes of another for which it
 // does not wait, or which a communication under way uses.
 //
-// The first instruction of a turn waits for all before it, and nothing is under way
+// The first instruction of a tick waits for all before it, and nothing is under way
 // then. So each task is looked at alone: for one microbatch, where those of its buffers
 // that meet one another move in one way from microbatch to microbatch, and else for
-// every microbatch until their places come again; and apart from that in its first turn,
-// if that calls other kernels. What is posted for the next turn is under way in all of
-// a turn: see [early]. Of a run, few instances stand for all where the theorem of
+// every microbatch until their places come again; and apart from that in its first tick,
+// if that calls other kernels. What is posted for the next tick is under way in all of
+// a tick: see [early]. Of a run, few instances stand for all where the theorem of
 // internal/rolled says so.
 type hazards struct {
 	kernels []Kernel
 	device  *Device
 	order   *Order
-	when    rolled.Issue // the microbatch, and whether the turn is the first
+	when    rolled.Issue // the microbatch, and whether the tick is the first
 	free    accesses     // since the last wait, that instruction included
 	under   flights
 	walked  int
@@ -31,21 +31,21 @@ type hazards struct {
 }
 
 func (h *hazards) all() error {
-	if err := h.turns(); err != nil {
+	if err := h.ticks(); err != nil {
 		return err
 	}
 	return (&early{h.kernels, h.device, h.order, h.walked}).check()
 }
 
-// turns goes through the tasks, each by itself.
-func (h *hazards) turns() error {
-	micros := make([][]int, len(h.order.Tasks)) // in the order of turns
-	for _, t := range h.order.Turns {
+// ticks goes through the tasks, each by itself.
+func (h *hazards) ticks() error {
+	micros := make([][]int, len(h.order.Tasks)) // in the order of ticks
+	for _, t := range h.order.Ticks {
 		micros[t.Task] = append(micros[t.Task], t.Micro)
 	}
 	for task := range h.order.Tasks {
 		for _, h.when = range h.moments(task, micros[task]) {
-			if err := h.turn(task); err != nil {
+			if err := h.tick(task); err != nil {
 				if tasks := h.order.prog.Tasks; len(tasks) > 0 {
 					err = fmt.Errorf("task %s: %w", tasks[task].Name, err)
 				}
@@ -56,8 +56,8 @@ func (h *hazards) turns() error {
 	return nil
 }
 
-// turn goes through a task for one microbatch.
-func (h *hazards) turn(task int) error {
+// tick goes through a task for one microbatch.
+func (h *hazards) tick(task int) error {
 	for i, r := range h.order.Parts(task) {
 		err := error(nil)
 		if r == nil {
@@ -73,13 +73,13 @@ func (h *hazards) turn(task int) error {
 	return h.under.end()
 }
 
-// moments are turns of a task that stand for all of them.
+// moments are ticks of a task that stand for all of them.
 func (h *hazards) moments(task int, micros []int) (out []rolled.Issue) {
 	t := h.order.Tasks[task]
 	if t.Once {
 		return []rolled.Issue{{Micro: once}}
 	}
-	differs := false // in the first turn
+	differs := false // in the first tick
 	for i := t.From; i < t.To; i++ {
 		differs = differs || h.order.prog.Instrs[i].First != nil
 	}
@@ -172,11 +172,11 @@ func (h *hazards) run(r *rolled.Run) error {
 	return nil
 }
 
-// few is how many instances of a run stand for all, and the turn in which they part.
+// few is how many instances of a run stand for all, and the iteration in which they part.
 //
-// All that there are have to be gone through unless every turn waits, so that what does
+// All that there are have to be gone through unless every iteration waits, so that what does
 // not wait reaches at most into the next one; what is under way was started in
-// the run, by as many turns ahead as its done is behind, or before the run: that stays
+// the run, by as many iterations ahead as its done is behind, or before the run: that stays
 // where it is; and the buffers that meet one another move in one way. The reach of rows
 // is 0: two instances are in use at once only as far as operations are ahead.
 func (h *hazards) few(r *rolled.Run) (few, part int) {

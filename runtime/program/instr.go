@@ -7,18 +7,18 @@ import (
 )
 
 // Program is a list of instructions, captured once and replayed: issued as they stand
-// or, of a pipeline, task by task in the order of turns.
+// or, of a pipeline, task by task in the order of ticks.
 type Program struct {
 	Name   string  `cbor:"1,keyasint,omitempty"` // "step" or "eval"
 	Instrs []Instr `cbor:"2,keyasint,omitempty"`
 	Runs   []Run   `cbor:"3,keyasint,omitempty"` // in order; each inside of one task
 	Tasks  []Task  `cbor:"4,keyasint,omitempty"` // in order, of all instructions; or none
-	Turns  []Turn  `cbor:"5,keyasint,omitempty"` // of tasks
+	Ticks  []Tick  `cbor:"5,keyasint,omitempty"` // of tasks
 	Micro  int     `cbor:"6,keyasint,omitempty"` // how many microbatches tasks are for
 }
 
 // Task says that the instructions [From, To) are issued for every microbatch, or once: see
-// package rolled. The first instruction of a turn waits for all before it. Posted receives
+// package rolled. The first instruction of a tick waits for all before it. Posted receives
 // stand first in their task.
 type Task struct {
 	Name string `cbor:"1,keyasint,omitempty"` // for reading: "forward"
@@ -27,9 +27,9 @@ type Task struct {
 	Once bool   `cbor:"4,keyasint,omitempty"`
 }
 
-// Turn is one time that a task is issued. In the file it is an array of two numbers, as
+// Tick is one time that a task is issued. In the file it is an array of two numbers, as
 // there may be thousands.
-type Turn struct {
+type Tick struct {
 	_     struct{} `cbor:",toarray"`
 	Task  int      // number in Program.Tasks
 	Micro int      // number of the microbatch; 0 where the task is issued once
@@ -72,11 +72,11 @@ type Instr struct {
 	// Pos is the place in the source that it comes from, such as gpt.ptl:63:9; of
 	// a kernel that of the operation which others were fused with.
 	Pos string `cbor:"6,keyasint,omitempty"`
-	// Ahead is by how many turns of its run it is issued before the instructions
+	// Ahead is by how many iterations of its run it is issued before the instructions
 	// that stand next to it, below 0 behind them; see [Run]. Outside of runs it is 1 of a
-	// receive that is begun in the turn before its own, see [Task].
+	// receive that is begun in the tick before its own, see [Task].
 	Ahead int `cbor:"7,keyasint,omitempty"`
-	// First is what is called in the first turn of its task in place of Kernel, or nil.
+	// First is what is called in the first tick of its task in place of Kernel, or nil.
 	First *First `cbor:"8,keyasint,omitempty"`
 	// With says that the instruction, which does not wait, is launched together with the
 	// one before it, a call of the same kernel; both are outside of runs.
@@ -84,13 +84,13 @@ type Instr struct {
 }
 
 // First is a call of another kernel, with the same buffers but for those that nothing
-// has written before the first turn: what is added up over microbatches.
+// has written before the first tick: what is added up over microbatches.
 type First struct {
 	Kernel  int   `cbor:"1,keyasint,omitempty"` // index in Plan.Kernels
 	Without []int `cbor:"2,keyasint,omitempty"` // places in Instr.Bufs, ascending
 }
 
-// In is the instruction as it is issued in the first turn of its task, or in others.
+// In is the instruction as it is issued in the first tick of its task, or in others.
 func (in *Instr) In(first bool) *Instr {
 	if in.First == nil {
 		return in
@@ -107,7 +107,7 @@ func (in *Instr) In(first bool) *Instr {
 	return &out
 }
 
-// posted reports whether an instruction that is outside of runs is begun in the turn
+// posted reports whether an instruction that is outside of runs is begun in the tick
 // before its own.
 func (in *Instr) posted() bool {
 	return in.Ahead == 1 && in.Comm != nil && in.Comm.Kind == collective.Recv && in.Comm.Start

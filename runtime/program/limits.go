@@ -25,13 +25,13 @@ const (
 )
 
 // maxWalked bounds the instructions that are gone through where the instances of a
-// run, or the turns of a task, have to be looked at one by one.
+// run, or the ticks of a task, have to be looked at one by one.
 const maxWalked = 1 << 24
 
 // maxInstances bounds the instances of a stack.
 const maxInstances = 1 << 20
 
-// maxAhead bounds the turns by which an instruction is ahead of others or behind them.
+// maxAhead bounds the iterations by which an instruction is ahead of others or behind them.
 // They may be more than the stack has instances: then the instruction is issued for all
 // of them before, or behind, all others.
 const maxAhead = 1 << 10
@@ -39,7 +39,7 @@ const maxAhead = 1 << 10
 // Limits of what is issued for microbatches.
 const (
 	maxMicro = 1 << 20 // microbatches
-	maxTurns = 1 << 22 // turns of a program
+	maxTicks = 1 << 22 // ticks of a program
 )
 
 // Limit is a kind of limits of a plan.

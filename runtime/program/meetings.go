@@ -125,13 +125,13 @@ func explain(r *rehearsal, f *progress.Fault) error {
 	var waits []string
 	for _, at := range f.At {
 		own := r.parts[at.Process]
-		turn, x, in := own.event(at.Step)
+		tick, x, in := own.event(at.Step)
 		if in.Comm.Kind == collective.Done {
-			_, x, in = own.event(own.at(turn, x.of))
+			_, x, in = own.event(own.at(tick, x.of))
 		}
 		by := rolled.Issue{Op: x.instr, Instance: x.instance, Micro: once}
 		if own.order.PerMicro(x.instr) {
-			by.Micro = own.order.Turns[turn].Micro
+			by.Micro = own.order.Ticks[tick].Micro
 		}
 		waits = append(waits, fmt.Sprintf("rank %d waits in %s (%s)", at.Process, r.signature(in, x.instance), by))
 	}

@@ -49,8 +49,8 @@ func (d *Device) Order(p *Program) *Order {
 	for _, x := range p.Tasks {
 		t.Tasks = append(t.Tasks, rolled.Task{From: x.From, To: x.To, Once: x.Once})
 	}
-	for _, x := range p.Turns {
-		t.Turns = append(t.Turns, rolled.Turn{Task: x.Task, Micro: x.Micro})
+	for _, x := range p.Ticks {
+		t.Ticks = append(t.Ticks, rolled.Tick{Task: x.Task, Micro: x.Micro})
 	}
 	return &Order{rolled.New(t), p}
 }

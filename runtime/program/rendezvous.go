@@ -60,13 +60,13 @@ type end struct {
 // step is what event i of a rank does among devices.
 func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 	own := r.parts[rank]
-	turn, at, in := own.event(i)
+	tick, at, in := own.event(i)
 	if in == nil {
 		return progress.Step{}, false
 	}
 	c, of := in.Comm, 0
 	if c.Kind == collective.Done {
-		of = own.at(turn, at.of)
+		of = own.at(tick, at.of)
 		if c = own.order.prog.Instrs[c.Of].Comm; c.Kind != collective.Recv {
 			return progress.Step{Kind: progress.Wait, Of: of}, true
 		}
@@ -76,7 +76,7 @@ func (r *rehearsal) step(rank, i int) (progress.Step, bool) {
 		x.Kind = progress.Take
 	}
 	if c.message() {
-		tag := c.Tag + c.Each*own.order.Turns[turn].Micro
+		tag := c.Tag + c.Each*own.order.Ticks[tick].Micro
 		if x.Channel.Tag = tag; r.streams > 0 {
 			x.Channel.Tag, x.What = tag%r.streams, fmt.Sprintf("%s, tag %d", content(c), tag)
 		}

@@ -115,9 +115,9 @@ func repeated(r *rand.Rand, most int) *Plan {
 	return p
 }
 
-// TestFewTurnsStandForAll: what is found in the first and the last turns of a run is
+// TestFewIterationsStandForAll: what is found in the first and the last iterations of a run is
 // what is found in the program that is written out, in which nothing is left out.
-func TestFewTurnsStandForAll(t *testing.T) {
+func TestFewIterationsStandForAll(t *testing.T) {
 	tried, short, bad, together := 0, 0, 0, 0
 	for seed := range int64(20000) {
 		p := repeated(rand.New(rand.NewSource(seed)), 30)
@@ -192,7 +192,7 @@ func sound(p *Plan) bool {
 	return true
 }
 
-// TestWorkDoesNotGrow: of a run of many instances, a few turns are gone through.
+// TestWorkDoesNotGrow: of a run of many instances, a few iterations are gone through.
 func TestWorkDoesNotGrow(t *testing.T) {
 	var walked []int
 	for _, count := range []int{24, 96, maxInstances} {
@@ -318,9 +318,9 @@ func TestValidateRuns(t *testing.T) {
 		{"with another kernel", launches(func(p *Program) { p.Instrs[0].Kernel = 1 }), "launched with the one before"},
 		{"with one that it waits for", launches(func(p *Program) { p.Instrs[1].NoWait = false }), "launched with the one before"},
 		{"with a run", launches(func(p *Program) { p.Runs[0].From, p.Runs[0].Together = 1, false }), "launched with the one before"},
-		{"far ahead", run(func(p *Program) { p.Instrs[0].Ahead = 1025 }), "1025 turns ahead"},
-		{"far behind", run(func(p *Program) { p.Instrs[0].Ahead = math.MinInt }), "turns ahead"},
-		{"ahead outside", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Ahead = 1 }, "1 turns ahead"},
+		{"far ahead", run(func(p *Program) { p.Instrs[0].Ahead = 1025 }), "1025 iterations ahead"},
+		{"far behind", run(func(p *Program) { p.Instrs[0].Ahead = math.MinInt }), "iterations ahead"},
+		{"ahead outside", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Ahead = 1 }, "1 iterations ahead"},
 		{"outside of its run", run(func(p *Program) { p.Runs = nil; p.Instrs[0].Ahead = 0 }), "of every instance of another stack"},
 		{"done of outside", run(func(p *Program) {
 			p.Instrs = append(p.Instrs, Instr{Comm: &Comm{Kind: collective.Done, Of: 1}})

@@ -101,9 +101,9 @@ func sample() *Plan {
 					{Bufs: []int{0, 1, 2, 9}, Comm: &Comm{Kind: collective.AllReduce, Over: []string{"tp"}, Reduce: "sum", DType: "f32", Outer: 1, Inner: 12, Rest: []View{{1, 12}}, Bytes: 96, Start: true}},
 					{Kernel: 0, Bufs: []int{0, 10}},
 					{Comm: &Comm{Kind: collective.Done, Of: 4}},
-					{Bufs: []int{12, 14}, Comm: &Comm{Kind: collective.Fetch, Bytes: 24, Start: true, Why: "offload"}},
+					{Bufs: []int{12, 14}, Comm: &Comm{Kind: collective.HostToDevice, Bytes: 24, Start: true, Why: "offload"}},
 					{Kernel: 0, Bufs: []int{0, 10}},
-					{Bufs: []int{10, 13}, Comm: &Comm{Kind: collective.Store, Bytes: 48}},
+					{Bufs: []int{10, 13}, Comm: &Comm{Kind: collective.DeviceToHost, Bytes: 48}},
 					{Comm: &Comm{Kind: collective.Done, Of: 7}},
 				}},
 				{Name: "blocks", Instrs: []Instr{
@@ -122,7 +122,7 @@ func sample() *Plan {
 					{Kernel: 1, Bufs: []int{21, 2}},
 				}, Runs: []Run{{Stack: 1, From: 2, To: 3}},
 					Tasks: []Task{{"before", 0, 1, true}, {"forward", 1, 3, false}, {"backward", 3, 4, false}, {"after", 4, 5, true}},
-					Turns: turns(0, 0, 1, 0, 1, 1, 2, 0, 1, 2, 2, 1, 1, 3, 2, 2, 2, 3, 3, 0)},
+					Ticks: ticks(0, 0, 1, 0, 1, 1, 2, 0, 1, 2, 2, 1, 1, 3, 2, 2, 2, 3, 3, 0)},
 				{Name: "launches", Instrs: []Instr{
 					{Kernel: 0, Bufs: []int{0, 10}},
 					{Kernel: 0, Bufs: []int{0, 2}, NoWait: true, With: true},
@@ -162,10 +162,10 @@ func products() Kernel {
 		}}
 }
 
-// turns are those of tasks and microbatches in pairs.
-func turns(pairs ...int) (out []Turn) {
+// ticks are those of tasks and microbatches in pairs.
+func ticks(pairs ...int) (out []Tick) {
 	for i := 0; i < len(pairs); i += 2 {
-		out = append(out, Turn{Task: pairs[i], Micro: pairs[i+1]})
+		out = append(out, Tick{Task: pairs[i], Micro: pairs[i+1]})
 	}
 	return out
 }

@@ -11,16 +11,16 @@ import (
 	"ptc/internal/collective"
 )
 
-// TestExpandedTurns: the turns of the sample's tasks one after the other, each with the
+// TestExpandedTicks: the ticks of the sample's tasks one after the other, each with the
 // places of its microbatch, and the first one of a task with its own kernel.
-func TestExpandedTurns(t *testing.T) {
+func TestExpandedTicks(t *testing.T) {
 	p, err := sample().Expanded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &p.Devices[0]
 	prog := &d.Progs[4]
-	if len(prog.Tasks)+len(prog.Turns)+len(prog.Runs)+prog.Micro > 0 {
+	if len(prog.Tasks)+len(prog.Ticks)+len(prog.Runs)+prog.Micro > 0 {
 		t.Errorf("written out, it has %+v", prog)
 	}
 	place := func(n int) int64 { return d.Buffers[n].Offset }
@@ -55,7 +55,7 @@ func TestExpandedTurns(t *testing.T) {
 	}
 }
 
-// TestValidateTasks breaks one thing of tasks and turns at a time.
+// TestValidateTasks breaks one thing of tasks and ticks at a time.
 func TestValidateTasks(t *testing.T) {
 	prog := func(f func(p *Program)) func(*Plan) { return func(p *Plan) { f(&p.Devices[0].Progs[4]) } }
 	buf := func(i int, f func(b *Buffer)) func(*Plan) { return func(p *Plan) { f(&p.Devices[0].Buffers[i]) } }
@@ -67,9 +67,9 @@ func TestValidateTasks(t *testing.T) {
 		change func(p *Plan)
 		want   string
 	}{
-		{"turns without tasks", prog(func(p *Program) { p.Tasks = nil }), "of no task"},
+		{"ticks without tasks", prog(func(p *Program) { p.Tasks = nil }), "of no task"},
 		{"no microbatches", prog(func(p *Program) { p.Micro = 0 }), "0 microbatches"},
-		{"more microbatches", prog(func(p *Program) { p.Micro = 5 }), "in 10 turns of 12"},
+		{"more microbatches", prog(func(p *Program) { p.Micro = 5 }), "in 10 ticks of 12"},
 		{"far more microbatches", prog(func(p *Program) { p.Micro = 1 << 40 }), "more than 1048576"},
 		{"task without a name", prog(func(p *Program) { p.Tasks[1].Name = "" }), "without a name"},
 		{"gap between tasks", prog(func(p *Program) { p.Tasks[2].From = 4 }), "task backward is of the instructions"},
@@ -77,19 +77,19 @@ func TestValidateTasks(t *testing.T) {
 		{"task that ends early", prog(func(p *Program) { p.Tasks[3].To = 3 }), "task after is of the instructions"},
 		{"task beyond the end", prog(func(p *Program) { p.Tasks[3].To = 9 }), "task after is of the instructions"},
 		{"tasks of less", prog(func(p *Program) { p.Instrs = append(p.Instrs, p.Instrs[4]) }), "of 5 instructions of 6"},
-		{"turn of no task", prog(func(p *Program) { p.Turns[3].Task = 4 }), "turn 3 is of task 4"},
-		{"turn of no microbatch", prog(func(p *Program) { p.Turns[3].Micro = 4 }), "for microbatch 4"},
-		{"turn of a negative one", prog(func(p *Program) { p.Turns[3].Micro = -1 }), "for microbatch -1"},
-		{"turn twice", prog(func(p *Program) { p.Turns[3].Micro = 1 }), "was before"},
-		{"turn of what is once", prog(func(p *Program) { p.Turns[0].Micro = 1 }), "turn 0 is of task 0"},
-		{"a turn less", prog(func(p *Program) { p.Turns = p.Turns[1:] }), "in 9 turns of 10"},
+		{"tick of no task", prog(func(p *Program) { p.Ticks[3].Task = 4 }), "tick 3 is of task 4"},
+		{"tick of no microbatch", prog(func(p *Program) { p.Ticks[3].Micro = 4 }), "for microbatch 4"},
+		{"tick of a negative one", prog(func(p *Program) { p.Ticks[3].Micro = -1 }), "for microbatch -1"},
+		{"tick twice", prog(func(p *Program) { p.Ticks[3].Micro = 1 }), "was before"},
+		{"tick of what is once", prog(func(p *Program) { p.Ticks[0].Micro = 1 }), "tick 0 is of task 0"},
+		{"a tick less", prog(func(p *Program) { p.Ticks = p.Ticks[1:] }), "in 9 ticks of 10"},
 		{"run of two tasks", prog(func(p *Program) { p.Runs[0].To = 4 }), "and its task forward to 3"},
 		{"first without a wait", prog(func(p *Program) { p.Instrs[1].NoWait = true }), "is the first of task forward"},
 		{"of each microbatch, used once", prog(func(p *Program) { p.Instrs[4].Bufs[0] = 19 }), "which every microbatch has"},
 		{"of each microbatch, in a program of none", func(p *Plan) { p.Devices[0].Progs[0].Instrs[0].Bufs[1] = 19 }, "which every microbatch has"},
 		{"first of what is once", prog(func(p *Program) { p.Instrs[4].First = &First{} }), "issued once"},
-		{"no kernel of the first turn", first(func(in *Instr) { in.First.Kernel = 4 }), "in the first turn, it calls kernel 4"},
-		{"kernel of more in the first turn", first(func(in *Instr) { in.First.Without = nil }), "in the first turn, it gives kernel update.1 3 buffers of 2"},
+		{"no kernel of the first tick", first(func(in *Instr) { in.First.Kernel = 4 }), "in the first tick, it calls kernel 4"},
+		{"kernel of more in the first tick", first(func(in *Instr) { in.First.Without = nil }), "in the first tick, it gives kernel update.1 3 buffers of 2"},
 		{"without what is not", first(func(in *Instr) { in.First.Without = []int{3} }), "without the buffers [3] of 3"},
 		{"without one twice", first(func(in *Instr) { in.First.Without = []int{0, 0} }), "without the buffers [0 0] of 3"},
 		{"place of one microbatch", buf(19, func(b *Buffer) { b.MicroRing = 1 }), "have 1 places"},
@@ -114,7 +114,7 @@ func TestValidateTasks(t *testing.T) {
 	}
 }
 
-// tasked is [repeated] with its program cut into tasks, whose turns are in random order.
+// tasked is [repeated] with its program cut into tasks, whose ticks are in random order.
 func tasked(r *rand.Rand, most int) *Plan {
 	p := repeated(r, most)
 	d := &p.Devices[0]
@@ -142,7 +142,7 @@ func tasked(r *rand.Rand, most int) *Plan {
 		}
 		for m := range prog.Micro {
 			if m == 0 || !t.Once {
-				prog.Turns = append(prog.Turns, Turn{Task: j, Micro: m})
+				prog.Ticks = append(prog.Ticks, Tick{Task: j, Micro: m})
 			}
 		}
 		for i := t.From; i < t.To; i++ {
@@ -157,13 +157,13 @@ func tasked(r *rand.Rand, most int) *Plan {
 			}
 		}
 	}
-	r.Shuffle(len(prog.Turns), func(i, j int) { prog.Turns[i], prog.Turns[j] = prog.Turns[j], prog.Turns[i] })
+	r.Shuffle(len(prog.Ticks), func(i, j int) { prog.Ticks[i], prog.Ticks[j] = prog.Ticks[j], prog.Ticks[i] })
 	return p
 }
 
-// TestOneTurnStandsForAll: what is found in some turns of a task, each alone, is what is
-// found in all turns one after the other.
-func TestOneTurnStandsForAll(t *testing.T) {
+// TestOneTickStandsForAll: what is found in some ticks of a task, each alone, is what is
+// found in all ticks one after the other.
+func TestOneTickStandsForAll(t *testing.T) {
 	tried, short, bad := 0, 0, 0
 	for seed := range int64(12000) {
 		r := rand.New(rand.NewSource(seed))
@@ -182,7 +182,7 @@ func TestOneTurnStandsForAll(t *testing.T) {
 		}
 		want := hazardsOf(q, &q.Devices[0], &q.Devices[0].Progs[0]).all()
 		if want == nil && got != nil && strings.Contains(got.Error(), "never done") {
-			continue // what is started in one turn and done in another one
+			continue // what is started in one tick and done in another one
 		}
 		if (got == nil) != (want == nil) {
 			t.Fatalf("seed %d: %v, written out: %v\n%+v\n%+v\n%+v", seed, got, want, d.Stacks, d.Buffers, prog)
@@ -239,10 +239,10 @@ func pipelined(stages, micro int) *Plan {
 		cut("backward", backward...)
 		for m := range micro + flying {
 			if m < micro {
-				prog.Turns = append(prog.Turns, Turn{Task: 0, Micro: m})
+				prog.Ticks = append(prog.Ticks, Tick{Task: 0, Micro: m})
 			}
 			if m >= flying-1 && m-flying+1 < micro {
-				prog.Turns = append(prog.Turns, Turn{Task: 1, Micro: m - flying + 1})
+				prog.Ticks = append(prog.Ticks, Tick{Task: 1, Micro: m - flying + 1})
 			}
 		}
 		d.Progs = []Program{prog}
@@ -251,9 +251,9 @@ func pipelined(stages, micro int) *Plan {
 	return p
 }
 
-// TestTurnsMeet: a pipeline meets, and does as it is written out; with turns in other
+// TestTicksMeet: a pipeline meets, and does as it is written out; with ticks in other
 // orders it does or does not as that does.
-func TestTurnsMeet(t *testing.T) {
+func TestTicksMeet(t *testing.T) {
 	met, not := 0, 0
 	for seed := range int64(4000) {
 		r := rand.New(rand.NewSource(seed))
@@ -266,10 +266,10 @@ func TestTurnsMeet(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range r.Intn(4) {
-			turns := p.Devices[r.Intn(len(p.Devices))].Progs[0].Turns
-			i := r.Intn(len(turns))
-			j := min(i+1+r.Intn(2), len(turns)-1)
-			turns[i], turns[j] = turns[j], turns[i]
+			ticks := p.Devices[r.Intn(len(p.Devices))].Progs[0].Ticks
+			i := r.Intn(len(ticks))
+			j := min(i+1+r.Intn(2), len(ticks)-1)
+			ticks[i], ticks[j] = ticks[j], ticks[i]
 		}
 		if r.Intn(4) == 0 {
 			in := &p.Devices[r.Intn(len(p.Devices))].Progs[0].Instrs[0]
@@ -297,15 +297,15 @@ func TestTurnsMeet(t *testing.T) {
 	}
 }
 
-// TestTurnsDoNotGrow: a pipeline of four times the microbatches takes a table of turns
+// TestTicksDoNotGrow: a pipeline of four times the microbatches takes a table of ticks
 // more, and what proves that it has no hazards looks at as much.
-func TestTurnsDoNotGrow(t *testing.T) {
+func TestTicksDoNotGrow(t *testing.T) {
 	for name, made := range map[string]func(stages, micro int) *Plan{"at once": pipelined, "ahead": ahead} {
-		t.Run(name, func(t *testing.T) { turnsDoNotGrow(t, made) })
+		t.Run(name, func(t *testing.T) { ticksDoNotGrow(t, made) })
 	}
 }
 
-func turnsDoNotGrow(t *testing.T, made func(stages, micro int) *Plan) {
+func ticksDoNotGrow(t *testing.T, made func(stages, micro int) *Plan) {
 	sizes, walked := map[int]int{}, map[int]int{}
 	for _, micro := range []int{64, 256} {
 		p := made(4, micro)
@@ -315,17 +315,17 @@ func turnsDoNotGrow(t *testing.T, made func(stages, micro int) *Plan) {
 			t.Fatal(err)
 		}
 		walked[micro] = h.walked
-		if q, err := Decode(encode(t, p)); err != nil || !slices.Equal(q.Devices[2].Progs[0].Turns, p.Devices[2].Progs[0].Turns) {
+		if q, err := Decode(encode(t, p)); err != nil || !slices.Equal(q.Devices[2].Progs[0].Ticks, p.Devices[2].Progs[0].Ticks) {
 			t.Errorf("decoded: %v", err)
 		}
 	}
 	if walked[64] != walked[256] || sizes[256] > sizes[64] {
-		t.Errorf("%v instructions are gone through; but for turns, %v bytes", walked, sizes)
+		t.Errorf("%v instructions are gone through; but for ticks, %v bytes", walked, sizes)
 	}
 }
 
-// BenchmarkTurns proves the plan of a long pipeline.
-func BenchmarkTurns(b *testing.B) {
+// BenchmarkTicks proves the plan of a long pipeline.
+func BenchmarkTicks(b *testing.B) {
 	for name, made := range map[string]func(stages, micro int) *Plan{"at once": pipelined, "ahead": ahead} {
 		b.Run(name, func(b *testing.B) {
 			p := made(64, 1024)

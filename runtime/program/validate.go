@@ -83,7 +83,7 @@ func validateCounts(p *Plan) error {
 			if err := counts(map[string]int{"instructions": len(p.Instrs), "tasks": len(p.Tasks)}); err != nil {
 				return err
 			}
-			if err := within(CountLimit, "%d turns", int64(len(p.Turns)), maxTurns); err != nil {
+			if err := within(CountLimit, "%d ticks", int64(len(p.Ticks)), maxTicks); err != nil {
 				return err
 			}
 		}

@@ -200,12 +200,12 @@ func (d *Device) validatePlaces(in *Instr, want []int64) error {
 	return nil
 }
 
-// maxMoved bounds the buffers that one fetch or store copies, which are compared
+// maxMoved bounds the buffers that one copy between memories has, which are compared
 // with one another.
 const maxMoved = 1024
 
-// validateTransfer checks a fetch or a store: what it copies is of one type on
-// either side, and goes from or to another memory.
+// validateTransfer checks a copy between memories: each pair of buffers is of one type
+// and one of them in another memory.
 func (d *Device) validateTransfer(in *Instr) error {
 	c := in.Comm
 	if len(c.Over) > 0 || c.Reduce != "" || c.DType != "" || c.Outer != 0 || c.Inner != 0 || c.DstOuter != 0 || c.DstInner != 0 ||
@@ -221,7 +221,7 @@ func (d *Device) validateTransfer(in *Instr) error {
 		if src.DType != dst.DType || Elems(src.Axes) != Elems(dst.Axes) {
 			return fmt.Errorf("%s of %d elements of %s to %d of %s", c.Kind, Elems(src.Axes), src.DType, Elems(dst.Axes), dst.DType)
 		}
-		if here, there := dst, src; c.Kind == collective.Store && (src.Memory != "" || dst.Memory == "") || c.Kind == collective.Fetch && (here.Memory != "" || there.Memory == "") {
+		if here, there := dst, src; c.Kind == collective.DeviceToHost && (src.Memory != "" || dst.Memory == "") || c.Kind == collective.HostToDevice && (here.Memory != "" || there.Memory == "") {
 			return fmt.Errorf("%s from memory %q to %q", c.Kind, src.Memory, dst.Memory)
 		}
 	}

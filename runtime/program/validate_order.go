@@ -7,11 +7,11 @@ import (
 )
 
 // validateTasks checks that the tasks of a program are all of it, one behind the other,
-// and that each has its turns: one, or one for every microbatch.
+// and that each has its ticks: one, or one for every microbatch.
 func (p *Program) validateTasks() error {
 	if len(p.Tasks) == 0 {
-		if len(p.Turns) > 0 || p.Micro != 0 {
-			return fmt.Errorf("%d turns and %d microbatches of no task", len(p.Turns), p.Micro)
+		if len(p.Ticks) > 0 || p.Micro != 0 {
+			return fmt.Errorf("%d ticks and %d microbatches of no task", len(p.Ticks), p.Micro)
 		}
 		return nil
 	}
@@ -22,7 +22,7 @@ func (p *Program) validateTasks() error {
 		return err
 	}
 	end := 0
-	first := make([]int, len(p.Tasks)+1) // of each task, among all turns that there are
+	first := make([]int, len(p.Tasks)+1) // of each task, among all ticks that there are
 	for j := range p.Tasks {
 		t := &p.Tasks[j]
 		if err := name(t.Name); err != nil {
@@ -38,20 +38,20 @@ func (p *Program) validateTasks() error {
 		end, first[j+1] = t.To, first[j]+n
 	}
 	all := first[len(p.Tasks)]
-	if end != len(p.Instrs) || len(p.Turns) != all {
-		return fmt.Errorf("tasks are of %d instructions of %d, in %d turns of %d", end, len(p.Instrs), len(p.Turns), all)
+	if end != len(p.Instrs) || len(p.Ticks) != all {
+		return fmt.Errorf("tasks are of %d instructions of %d, in %d ticks of %d", end, len(p.Instrs), len(p.Ticks), all)
 	}
 	had := make([]bool, all)
-	for i, t := range p.Turns {
+	for i, t := range p.Ticks {
 		if t.Task < 0 || t.Task >= len(p.Tasks) || t.Micro < 0 || t.Micro >= first[t.Task+1]-first[t.Task] || had[first[t.Task]+t.Micro] {
-			return fmt.Errorf("turn %d is of task %d for microbatch %d, which there is not or was before", i, t.Task, t.Micro)
+			return fmt.Errorf("tick %d is of task %d for microbatch %d, which there is not or was before", i, t.Task, t.Micro)
 		}
 		had[first[t.Task]+t.Micro] = true
 	}
 	return nil
 }
 
-// validateHeads checks that what is issued first in a turn waits for all before it.
+// validateHeads checks that what is issued first in a tick waits for all before it.
 func (o *Order) validateHeads() error {
 	for j := range o.prog.Tasks {
 		if i := o.Head(j); i >= 0 && o.prog.Instrs[i].NoWait {
@@ -94,12 +94,12 @@ func (o *Order) validateAheads() error {
 		switch a := in.Ahead; {
 		case a == 0:
 		case inRun && (a < -maxAhead || a > maxAhead), !inRun && !in.posted():
-			return fmt.Errorf("instruction %d is %d turns ahead", i, a)
+			return fmt.Errorf("instruction %d is %d iterations ahead", i, a)
 		case inRun:
 		case !o.PerMicro(i):
-			return fmt.Errorf("instruction %d receives ahead of a turn that is of no microbatch", i)
+			return fmt.Errorf("instruction %d receives ahead of a tick that is of no microbatch", i)
 		case i > o.Tasks[o.TaskOf(i)].From && (!instrs[i-1].posted() || o.RunOf(i-1) >= 0):
-			return fmt.Errorf("instruction %d receives ahead of its turn, and is not among the first of task %s", i, o.prog.Tasks[o.TaskOf(i)].Name)
+			return fmt.Errorf("instruction %d receives ahead of its tick, and is not among the first of task %s", i, o.prog.Tasks[o.TaskOf(i)].Name)
 		}
 	}
 	return nil

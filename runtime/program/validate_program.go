@@ -78,7 +78,7 @@ func (c *programCheck) instr(o *Order, in *Instr, at where) error {
 	}
 	if in.First != nil {
 		if err := c.call(in.In(true)); err != nil {
-			return fmt.Errorf("in the first turn, %w", err)
+			return fmt.Errorf("in the first tick, %w", err)
 		}
 	}
 	return c.call(in)
@@ -110,19 +110,19 @@ func (c *programCheck) call(in *Instr) error {
 	return nil
 }
 
-// validateFirst checks which buffers the call in the first turn leaves out.
+// validateFirst checks which buffers the call in the first tick leaves out.
 func (in *Instr) validateFirst(at where) error {
 	f := in.First
 	if f == nil {
 		return nil
 	}
 	if at.micros == 0 || in.Comm != nil {
-		return fmt.Errorf("it has a kernel for the first turn, and calls none or is issued once")
+		return fmt.Errorf("it has a kernel for the first tick, and calls none or is issued once")
 	}
 	last := -1
 	for _, j := range f.Without {
 		if j <= last || j >= len(in.Bufs) {
-			return fmt.Errorf("in the first turn it is without the buffers %v of %d", f.Without, len(in.Bufs))
+			return fmt.Errorf("in the first tick it is without the buffers %v of %d", f.Without, len(in.Bufs))
 		}
 		last = j
 	}

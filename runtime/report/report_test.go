@@ -173,7 +173,7 @@ func covered(t *testing.T, p *program.Plan, all []rectangle) {
 	}
 }
 
-// TestIdleShareIsTheBubble: the simulation of the plan's turns finds what the pass that
+// TestIdleShareIsTheBubble: the simulation of the plan's ticks finds what the pass that
 // made the schedule says. The first stage, whose input has no gradient, does its backward
 // pass in the slot for gradients of weights: where that is not next to the slot for
 // gradients of inputs, as in zb_v, the plan waits for longer than the schedule.

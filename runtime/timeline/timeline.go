@@ -28,17 +28,17 @@ type Row struct {
 	Slots  []Slot `json:"slots"`
 }
 
-// Slot is one turn of a task: the number of its name, its microbatch, and when it begins
+// Slot is one tick of a task: the number of its name, its microbatch, and when it begins
 // and ends.
 type Slot [4]int
 
 const (
-	// maxSlots bounds the turns that are drawn, maxTurns those that are simulated.
+	// maxSlots bounds the ticks that are drawn, maxTicks those that are simulated.
 	maxSlots = 1 << 15
-	maxTurns = 1 << 20
+	maxTicks = 1 << 20
 )
 
-// Of is nil if there is no pipeline, or more turns than a picture shows.
+// Of is nil if there is no pipeline, or more ticks than a picture shows.
 func Of(p *program.Plan) *Timeline {
 	s := simulate(p, maxSlots)
 	if s == nil {
@@ -50,26 +50,26 @@ func Of(p *program.Plan) *Timeline {
 // Idle is the share of the devices' time in which they wait for one another, and how many microbatches a step has; 0 and
 // 0 if there is no pipeline.
 func Idle(p *program.Plan) (share float64, microbatches int) {
-	s := simulate(p, maxTurns)
+	s := simulate(p, maxTicks)
 	if s == nil {
 		return 0, 0
 	}
 	return s.idle(), s.devices[0].prog.Micro
 }
 
-// simulate runs the turns of a plan's step, if there are any and no more than most.
+// simulate runs the ticks of a plan's step, if there are any and no more than most.
 func simulate(p *program.Plan, most int) *simulation {
 	s := &simulation{plan: p, sent: map[channel][]int{}, task: map[string]int{}}
-	turns := 0
+	ticks := 0
 	for i := range p.Devices {
 		prog := p.Devices[i].Program("step")
 		if prog == nil || len(prog.Tasks) == 0 {
 			return nil
 		}
-		turns += len(prog.Turns)
+		ticks += len(prog.Ticks)
 		s.devices = append(s.devices, stage{prog: prog})
 	}
-	if turns == 0 || turns > most {
+	if ticks == 0 || ticks > most {
 		return nil
 	}
 	for i := range s.devices {
@@ -81,7 +81,7 @@ func simulate(p *program.Plan, most int) *simulation {
 	return s
 }
 
-// simulation runs the turns of all classes of devices, of each its first rank.
+// simulation runs the ticks of all classes of devices, of each its first rank.
 type simulation struct {
 	plan    *program.Plan
 	devices []stage
@@ -90,7 +90,7 @@ type simulation struct {
 	sent    map[channel][]int // when messages arrive, of those not yet received
 }
 
-// stage is a device, the turn that is next, and when it is free.
+// stage is a device, the tick that is next, and when it is free.
 type stage struct {
 	prog       *program.Program
 	messages   [][]message // of each task
@@ -109,38 +109,38 @@ type message struct {
 type channel struct{ from, to, tag int }
 
 // run goes on with every device as far as it can, until none can any more: it reports
-// whether all turns are done.
+// whether all ticks are done.
 func (s *simulation) run() bool {
 	for moved := true; moved; {
 		moved = false
 		for i := range s.devices {
-			for s.turn(i) {
+			for s.tick(i) {
 				moved = true
 			}
 		}
 	}
 	for i := range s.devices {
-		if s.devices[i].next < len(s.devices[i].prog.Turns) {
+		if s.devices[i].next < len(s.devices[i].prog.Ticks) {
 			return false
 		}
 	}
 	return true
 }
 
-// turn does the next turn of a device, if what it receives is there.
-func (s *simulation) turn(i int) bool {
+// tick does the next tick of a device, if what it receives is there.
+func (s *simulation) tick(i int) bool {
 	d := &s.devices[i]
-	if d.next == len(d.prog.Turns) {
+	if d.next == len(d.prog.Ticks) {
 		return false
 	}
-	turn := d.prog.Turns[d.next]
-	t := &d.prog.Tasks[turn.Task]
+	tick := d.prog.Ticks[d.next]
+	t := &d.prog.Tasks[tick.Task]
 	start, taken := d.free, map[channel]int{}
-	for _, m := range d.messages[turn.Task] {
+	for _, m := range d.messages[tick.Task] {
 		if m.sends || t.Once { // what is before and after all microbatches takes no time, and is not drawn
 			continue
 		}
-		c := channel{m.peer, i, m.tag + m.each*turn.Micro}
+		c := channel{m.peer, i, m.tag + m.each*tick.Micro}
 		n := taken[c]
 		if n >= len(s.sent[c]) {
 			return false
@@ -151,15 +151,15 @@ func (s *simulation) turn(i int) bool {
 		s.sent[c] = s.sent[c][n:]
 	}
 	end := start + cost(t, d.prog.Tasks)
-	for _, m := range d.messages[turn.Task] {
+	for _, m := range d.messages[tick.Task] {
 		if m.sends {
-			c := channel{i, m.peer, m.tag + m.each*turn.Micro}
+			c := channel{i, m.peer, m.tag + m.each*tick.Micro}
 			s.sent[c] = append(s.sent[c], end)
 		}
 	}
 	if !t.Once {
 		d.busy += end - start
-		d.slots = append(d.slots, Slot{s.number(t.Name), turn.Micro, start, end})
+		d.slots = append(d.slots, Slot{s.number(t.Name), tick.Micro, start, end})
 	}
 	d.free = end
 	d.next++

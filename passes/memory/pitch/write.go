@@ -50,7 +50,7 @@ type form struct {
 }
 
 // write gives values and kernels their padding. A kernel keeps its name where all calls have the
-// same, and what a task calls in its first turn has none.
+// same, and what a task calls in its first tick has none.
 func (p *padder) write(c *pass.Context) {
 	forms := map[*ir.Func][]form{}
 	of := func(f *ir.Func, x pads) *form {

@@ -34,9 +34,9 @@ type Problem struct {
 	// Apart are results of operations that stand apart, as the optimizer's: what is
 	// reduced for one of them has its scope, not that of what made the sum.
 	Apart map[*ir.Value]bool
-	// InTurns are the values that each microbatch brings into other states for itself; what
+	// PerMicro are the values that each microbatch brings into other states for itself; what
 	// microbatches share is brought there once for all of them otherwise. It may be nil.
-	InTurns  func(*ir.Value) bool
+	PerMicro func(*ir.Value) bool
 	Policies []Policy
 	// Earlier is the past of a propagation of the same function with the same arguments, by the
 	// first of these policies. It may be nil.

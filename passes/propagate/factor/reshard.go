@@ -33,8 +33,8 @@ func (x *Flow) Reshard(reader *ir.Op, v *ir.Value, t ir.Type, from Origins, whos
 		by = v.Def
 	}
 	// What microbatches share is there for all of them, unless each brings it here anew.
-	each := reader.PerMicro() && x.inTurns(v)
-	key := made{v.ID, x.place(by), (reader.PerMicro() == v.PerMicro() || x.inTurns(v)) && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) }), each}
+	each := reader.PerMicro() && x.perMicro(v)
+	key := made{v.ID, x.place(by), (reader.PerMicro() == v.PerMicro() || x.perMicro(v)) && slices.ContainsFunc(x.Policies, func(p Policy) bool { return p.Afresh(reader, v, t) }), each}
 	for _, w := range x.made[key] {
 		if w.Type.Equal(t) {
 			return w
@@ -81,7 +81,7 @@ func (x *Flow) timesOf(v *ir.Value, slot ir.Slot) ir.Slot {
 	if sum {
 		slot.Phase = ir.Update
 	}
-	if !slot.Micro || v.PerMicro() || x.inTurns(v) {
+	if !slot.Micro || v.PerMicro() || x.perMicro(v) {
 		return slot
 	}
 	if slot.Micro = false; slot.Run != nil {
@@ -113,9 +113,9 @@ func (x *Flow) again(o, slot *ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
 	return n.Result()
 }
 
-// inTurns reports whether each microbatch brings v into other states for itself, or what v is
+// perMicro reports whether each microbatch brings v into other states for itself, or what v is
 // widened from.
-func (x *Flow) inTurns(v *ir.Value) bool { return x.InTurns != nil && x.InTurns(x.Moved(v)) }
+func (x *Flow) perMicro(v *ir.Value) bool { return x.PerMicro != nil && x.PerMicro(x.Moved(v)) }
 
 // place is where o runs, -1 where that is everywhere.
 func (x *Flow) place(o *ir.Op) int {

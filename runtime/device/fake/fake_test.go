@@ -69,7 +69,7 @@ func plan() *program.Plan {
 		Ports: []program.Port{{Program: "step", Role: program.RoleData, Path: "x", Buffer: data},
 			{Program: "step", Role: program.RoleLoss, Buffer: loss}},
 		Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
-			{Bufs: []int{spill, state}, Comm: &program.Comm{Kind: collective.Fetch, Start: true}},
+			{Bufs: []int{spill, state}, Comm: &program.Comm{Kind: collective.HostToDevice, Start: true}},
 			{Bufs: []int{data, temporary}},
 			{Comm: &program.Comm{Kind: collective.Done}},
 			{Bufs: []int{state, state}},

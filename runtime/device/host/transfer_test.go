@@ -22,7 +22,7 @@ func offloaded(t *testing.T, memory string, k Kernels) device.Engine {
 	d := program.Device{Arena: 64,
 		Buffers: []program.Buffer{{Memory: memory, Bytes: 64, DType: "f32", Axes: axes}, {Bytes: 64, DType: "f32", Axes: axes}},
 		Progs: []program.Program{{Name: "step", Instrs: []program.Instr{
-			{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: collective.Fetch, Start: true}},
+			{Bufs: []int{0, 1}, Comm: &program.Comm{Kind: collective.HostToDevice, Start: true}},
 			{},
 			{Comm: &program.Comm{Kind: collective.Done}},
 		}}},

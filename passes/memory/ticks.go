@@ -9,10 +9,10 @@ import (
 	"ptc/ir/op"
 )
 
-// turns is what is wrong with places of microbatches by the table of turns: no
-// microbatch has its place of a ring from one turn to another while another one has it,
+// ticks is what is wrong with places of microbatches by the table of ticks: no
+// microbatch has its place of a ring from one tick to another while another one has it,
 // and what has no place in a ring is not there in another task.
-func turns(f *ir.Func) diag.List {
+func ticks(f *ir.Func) diag.List {
 	if len(f.Tasks) == 0 {
 		return nil
 	}
@@ -32,13 +32,13 @@ func turns(f *ir.Func) diag.List {
 			if j < len(o.Spread) {
 				rings[v] = o.Spread[j].MicroRing
 			}
-			if ahead[v] = o.TurnAhead(); ahead[v] && rings[v] == 0 {
-				bug(v, "%%%d, which is received in the turn before, has one place for each turn", v.ID)
+			if ahead[v] = o.TickAhead(); ahead[v] && rings[v] == 0 {
+				bug(v, "%%%d, which is received in the tick before, has one place for each tick", v.ID)
 			}
 		}
 		for _, v := range o.Args {
 			if used[v] = append(used[v], o.Task); v.Def != nil && v.Def.Task != o.Task && v.PerMicro() && rings[v] == 0 && whole(v).PerMicro() {
-				bug(v, "%%%d, which every microbatch leaves to task `%s`, has one place for each turn", v.ID, o.Task.Name)
+				bug(v, "%%%d, which every microbatch leaves to task `%s`, has one place for each tick", v.ID, o.Task.Name)
 			}
 		}
 	}
@@ -68,29 +68,29 @@ func turns(f *ir.Func) diag.List {
 
 // whole is the value of which v is a piece.
 func whole(v *ir.Value) *ir.Value {
-	for v.Def != nil && op.Has(v.Def, op.Subview) {
+	for v.Def != nil && op.Has(v.Def, op.Views) {
 		v = v.Def.Args[0]
 	}
 	return v
 }
 
-// ring is a ring of places that microbatches have from the first of its turns in some
-// tasks, or from the turn before those of others, through the last.
+// ring is a ring of places that microbatches have from the first of its ticks in some
+// tasks, or from the tick before those of others, through the last.
 type ring struct {
 	f           *ir.Func
 	uses, ahead map[*ir.Task]bool
-	left        []int // turns of each microbatch
+	left        []int // ticks of each microbatch
 	has         []int // each place: the microbatch that has it, and 1
 }
 
 // clash is a microbatch that has its place when another one comes to have it.
 func (r *ring) clash() (a, b int, ok bool) {
-	for _, t := range r.f.Turns {
+	for _, t := range r.f.Ticks {
 		if r.uses[t.Task] && !t.Once {
 			r.left[t.Micro]++
 		}
 	}
-	for i, t := range r.f.Turns {
+	for i, t := range r.f.Ticks {
 		if t.Once {
 			continue
 		}
@@ -99,8 +99,8 @@ func (r *ring) clash() (a, b int, ok bool) {
 				return a, t.Micro, true
 			}
 		}
-		if i+1 < len(r.f.Turns) && !r.f.Turns[i+1].Once && r.ahead[r.f.Turns[i+1].Task] {
-			next := r.f.Turns[i+1].Micro
+		if i+1 < len(r.f.Ticks) && !r.f.Ticks[i+1].Once && r.ahead[r.f.Ticks[i+1].Task] {
+			next := r.f.Ticks[i+1].Micro
 			if a, ok := r.take(next); !ok {
 				return a, next, true
 			}

@@ -5,7 +5,7 @@ import (
 	"ptc/ir/op"
 )
 
-// inTurns gives the functions of devices that have the whole model tasks, where they
+// inTasks gives the functions of devices that have the whole model tasks, where they
 // have microbatches: one for what a microbatch does, forward and backward, between one
 // before and one after all of them.
 //
@@ -13,7 +13,7 @@ import (
 //
 // Both phases of a microbatch are one task, as without microbatches, so that what is
 // fused, overlapped and placed in memory does not depend on how many there are.
-func inTurns(m *ir.Module) {
+func inTasks(m *ir.Module) {
 	for i, f := range m.Funcs {
 		if f.Micro == 0 {
 			continue
@@ -49,10 +49,10 @@ func (s *split) together() *work {
 		}
 		pieces[at].ops = append(pieces[at].ops, o)
 	}
-	w := &work{pieces: pieces, turns: []ir.Turn{{Task: begin}}}
+	w := &work{pieces: pieces, ticks: []ir.Tick{{Task: begin}}}
 	for i := range s.f.Micro {
-		w.turns = append(w.turns, ir.Turn{Task: each, Micro: i})
+		w.ticks = append(w.ticks, ir.Tick{Task: each, Micro: i})
 	}
-	w.turns = append(w.turns, ir.Turn{Task: end})
+	w.ticks = append(w.ticks, ir.Tick{Task: end})
 	return w
 }

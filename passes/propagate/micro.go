@@ -16,10 +16,10 @@ type summed struct {
 	*trial
 }
 
-func newTurns(t *trial) factor.Policy { return &summed{trial: t} }
+func newPerMicro(t *trial) factor.Policy { return &summed{trial: t} }
 
 func (p *summed) Before(x *factor.Flow, o *ir.Op) {
-	if p.l.inTurns < 2 || o.Accumulates() == "" {
+	if p.l.perMicro < 2 || o.Accumulates() == "" {
 		return
 	}
 	if w, ok := p.facts.wanted[o.Result()]; ok {
@@ -27,8 +27,8 @@ func (p *summed) Before(x *factor.Flow, o *ir.Op) {
 	}
 }
 
-// gathersInTurns reports whether each microbatch gathers v for itself: a parameter that zero
+// gathersPerMicro reports whether each microbatch gathers v for itself: a parameter that zero
 // shards.
-func (l *layout) gathersInTurns(v *ir.Value) bool {
-	return l.inTurns >= 3 && factor.Root(v).Def == nil
+func (l *layout) gathersPerMicro(v *ir.Value) bool {
+	return l.perMicro >= 3 && factor.Root(v).Def == nil
 }

@@ -21,16 +21,16 @@ func joinTasks(f *ir.Func) {
 	slices.SortStableFunc(f.Ops, func(a, b *ir.Op) int { return at[a.Task] - at[b.Task] })
 }
 
-// firstTurns gives every call of a kernel that adds to what the turn before left the
-// kernel of the first turn, in which there is nothing to add to.
-func firstTurns(f *ir.Func, shared *kernels) error {
+// firstTicks gives every call of a kernel that adds to what the tick before left the
+// kernel of the first tick, in which there is nothing to add to.
+func firstTicks(f *ir.Func, shared *kernels) error {
 	for _, o := range f.Ops {
 		if o.Callee == nil {
 			continue
 		}
 		var entered []int
 		for i, v := range o.Args {
-			if v.Def != nil && v.Def.Name == op.EnterTurn {
+			if v.Def != nil && v.Def.Name == op.EnterTick {
 				entered = append(entered, i)
 			}
 		}
@@ -64,7 +64,7 @@ func firstOf(k *ir.Func, entered []int) (*ir.Func, error) {
 			continue
 		}
 		if len(o.Args) != 2 || gone[o.Args[1-at]] || o.Name != op.Add && o.Name != op.Max {
-			return nil, fmt.Errorf("fuse: `%s` of @%s reads what the turn before left", o.Name, k.Name)
+			return nil, fmt.Errorf("fuse: `%s` of @%s reads what the tick before left", o.Name, k.Name)
 		}
 		is[o.Result()] = o.Args[1-at]
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // staged is a plan of a stage with tasks for so many microbatches, in the order of the
-// turns, pairs of a task and a microbatch.
-func staged(micro int, turns []program.Turn) *program.Plan {
+// ticks, pairs of a task and a microbatch.
+func staged(micro int, ticks []program.Tick) *program.Plan {
 	return &program.Plan{
 		Kernels: []program.Kernel{{Name: "f", Flops: 3, Bytes: 2}, {Name: "add", Flops: 5}, {Name: "set", Flops: 4}},
 		Devices: []program.Device{{Stacks: []program.Stack{{Name: "blocks", Count: 6}}, Buffers: make([]program.Buffer, 2), Progs: []program.Program{{Name: "step", Micro: micro,
@@ -22,14 +22,14 @@ func staged(micro int, turns []program.Turn) *program.Plan {
 			},
 			Runs:  []program.Run{{Stack: 1, From: 1, To: 3}},
 			Tasks: []program.Task{{Name: "before", To: 1, Once: true}, {Name: "forward", From: 1, To: 3}, {Name: "backward", From: 3, To: 4}},
-			Turns: turns}}}},
+			Ticks: ticks}}}},
 	}
 }
 
 // TestTasksCount: what is written once is counted for every microbatch, and the kernel of
-// the first turn once.
+// the first tick once.
 func TestTasksCount(t *testing.T) {
-	d := Describe(staged(10, []program.Turn{{Task: 0}}))
+	d := Describe(staged(10, []program.Tick{{Task: 0}}))
 	if d.Microbatches != 10 || d.LaunchesPerStep != 1+60+10 {
 		t.Errorf("%d microbatches, %d launches", d.Microbatches, d.LaunchesPerStep)
 	}
@@ -44,10 +44,10 @@ func TestTasksCount(t *testing.T) {
 	if c := d.Collectives; len(c) != 1 || c[0].Count != 60 || c[0].Scope != "blocks.0..5" {
 		t.Errorf("collectives %+v", c)
 	}
-	if want := (Run{Stack: "blocks", Count: 6, Launches: 1, Sends: 1, From: 1, Task: "forward", Turns: 10}); len(d.Runs) != 1 || d.Runs[0] != want {
+	if want := (Run{Stack: "blocks", Count: 6, Launches: 1, Sends: 1, From: 1, Task: "forward", Ticks: 10}); len(d.Runs) != 1 || d.Runs[0] != want {
 		t.Errorf("runs %+v", d.Runs)
 	}
-	if want := (Task{Name: "forward", Turns: 10, Launches: 6, Sends: 6, From: 1}); len(d.Tasks) != 3 || d.Tasks[1] != want {
+	if want := (Task{Name: "forward", Ticks: 10, Launches: 6, Sends: 6, From: 1}); len(d.Tasks) != 3 || d.Tasks[1] != want {
 		t.Errorf("tasks %+v", d.Tasks)
 	}
 	text := Text(staged(10, nil), "summary")
@@ -58,53 +58,53 @@ func TestTasksCount(t *testing.T) {
 	}
 }
 
-// TestPatterns: turns are as few patterns as there are stretches that are alike, and
-// patterns written out are the turns.
+// TestPatterns: ticks are as few patterns as there are stretches that are alike, and
+// patterns written out are the ticks.
 func TestPatterns(t *testing.T) {
-	f1b := []program.Turn{{Task: 0}}
+	f1b := []program.Tick{{Task: 0}}
 	for m := range 4 {
-		f1b = append(f1b, program.Turn{Task: 1, Micro: m})
+		f1b = append(f1b, program.Tick{Task: 1, Micro: m})
 	}
 	for m := 4; m < 10; m++ {
-		f1b = append(f1b, program.Turn{Task: 2, Micro: m - 4}, program.Turn{Task: 1, Micro: m})
+		f1b = append(f1b, program.Tick{Task: 2, Micro: m - 4}, program.Tick{Task: 1, Micro: m})
 	}
 	for m := 6; m < 10; m++ {
-		f1b = append(f1b, program.Turn{Task: 2, Micro: m})
+		f1b = append(f1b, program.Tick{Task: 2, Micro: m})
 	}
-	pairs := []program.Turn{}
+	pairs := []program.Tick{}
 	for m := 0; m < 8; m += 2 {
-		pairs = append(pairs, program.Turn{Task: 1, Micro: m}, program.Turn{Task: 1, Micro: m + 1}, program.Turn{Task: 2, Micro: m}, program.Turn{Task: 2, Micro: m + 1})
+		pairs = append(pairs, program.Tick{Task: 1, Micro: m}, program.Tick{Task: 1, Micro: m + 1}, program.Tick{Task: 2, Micro: m}, program.Tick{Task: 2, Micro: m + 1})
 	}
-	for want, turns := range map[string][]program.Turn{
+	for want, ticks := range map[string][]program.Tick{
 		"before forward:0…3 (backward:0…5 forward:4…9) backward:6…9":  f1b,
 		"(forward:0,2…6 forward:1,3…7 backward:0,2…6 backward:1,3…7)": pairs,
 		"": nil,
 	} {
-		p := staged(10, turns)
+		p := staged(10, ticks)
 		var text []string
-		var again []program.Turn
+		var again []program.Tick
 		number := map[string]int{"before": 0, "forward": 1, "backward": 2}
-		for _, x := range turnsOf(&p.Devices[0]) {
+		for _, x := range ticksOf(&p.Devices[0]) {
 			text = append(text, x.text())
 			for n := range x.Times {
-				for _, turn := range x.Turns {
-					again = append(again, program.Turn{Task: number[turn.Task], Micro: turn.Micro + n*x.Step})
+				for _, tick := range x.Ticks {
+					again = append(again, program.Tick{Task: number[tick.Task], Micro: tick.Micro + n*x.Step})
 				}
 			}
 		}
 		if got := strings.Join(text, " "); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		if len(again) != len(turns) {
-			t.Fatalf("%d turns, want %d", len(again), len(turns))
+		if len(again) != len(ticks) {
+			t.Fatalf("%d ticks, want %d", len(again), len(ticks))
 		}
 		for i := range again {
-			if again[i] != turns[i] {
-				t.Errorf("%s: turn %d is %+v", want, i, again[i])
+			if again[i] != ticks[i] {
+				t.Errorf("%s: tick %d is %+v", want, i, again[i])
 			}
 		}
 	}
-	if text := Text(staged(10, f1b), "turns"); !strings.Contains(text, "Turns of tasks, for 10 microbatches") || !strings.Contains(text, "backward:6…9") {
+	if text := Text(staged(10, f1b), "ticks"); !strings.Contains(text, "Ticks of tasks, for 10 microbatches") || !strings.Contains(text, "backward:6…9") {
 		t.Error(text)
 	}
 }

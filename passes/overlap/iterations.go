@@ -93,7 +93,7 @@ func (t *text) fit(flights []*flight, outer map[string]int) {
 		for peak(of, t.run.Stack.Count) > room && t.nearer(flights) {
 		}
 		if peak(of, t.run.Stack.Count) > room {
-			t.inTurn(flights)
+			t.inIteration(flights)
 			var open []*flight
 			for _, y := range of {
 				open = append(landing(open, y.from, room-1), y)
@@ -119,8 +119,8 @@ func (t *text) nearer(flights []*flight) (found bool) {
 	return found
 }
 
-// inTurn lets every operation of the text run in the iteration of its instance.
-func (t *text) inTurn(flights []*flight) {
+// inIteration lets every operation of the text run in the iteration of its instance.
+func (t *text) inIteration(flights []*flight) {
 	_, end := t.body()
 	for _, x := range t.ops {
 		x.Ahead = 0

@@ -13,28 +13,28 @@ import (
 type Task struct {
 	Name     string `json:"name"`
 	Once     bool   `json:"once"`
-	Turns    int    `json:"turns"`             // how often it is issued in a step
-	Launches int    `json:"launches"`          // of one turn, with those of all instances of runs
-	Sends    int    `json:"communications"`    // of one turn
+	Ticks    int    `json:"turns"`             // how often it is issued in a step
+	Launches int    `json:"launches"`          // of one tick, with those of all instances of runs
+	Sends    int    `json:"communications"`    // of one tick
 	From     int    `json:"first_instruction"` // in the plan, where it stands once
 }
 
-// Pattern is turns that follow one another, so many times: each time they are of
+// Pattern is ticks that follow one another, so many times: each time they are of
 // microbatches so many further on.
 type Pattern struct {
-	Turns []Turn `json:"turns"` // the first time
+	Ticks []Tick `json:"turns"` // the first time
 	Times int    `json:"times"`
 	Step  int    `json:"step"` // microbatches from one time to the next
 }
 
-// Turn is one time that a task is issued.
-type Turn struct {
+// Tick is one time that a task is issued.
+type Tick struct {
 	Task  string `json:"task"`
 	Once  bool   `json:"once,omitempty"`
 	Micro int    `json:"microbatch"`
 }
 
-func turnsOfTask(p *program.Program, t *program.Task) int {
+func ticksOfTask(p *program.Program, t *program.Task) int {
 	if t.Once {
 		return 1
 	}
@@ -46,7 +46,7 @@ func tasks(d *program.Device, p *program.Program) []Task {
 	o, out := d.Order(p), []Task{}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		x := Task{Name: t.Name, Once: t.Once, Turns: turnsOfTask(p, t), From: t.From}
+		x := Task{Name: t.Name, Once: t.Once, Ticks: ticksOfTask(p, t), From: t.From}
 		for j := t.From; j < t.To; j++ {
 			launches, sent := issues(p.Instrs[j : j+1])
 			x.Launches += launches * o.Launches(j, o.Instances(j))
@@ -60,15 +60,15 @@ func tasks(d *program.Device, p *program.Program) []Task {
 // longestPattern is how many turns a pattern may have.
 const longestPattern = 64
 
-// turnsOf are the turns of a device's step: at each, the pattern that covers most of
+// ticksOf are the ticks of a device's step: at each, the pattern that covers most of
 // what follows.
-func turnsOf(d *program.Device) []Pattern {
+func ticksOf(d *program.Device) []Pattern {
 	out := []Pattern{}
 	p := step(d)
 	if p == nil {
 		return out
 	}
-	for i := 0; i < len(p.Turns); {
+	for i := 0; i < len(p.Ticks); {
 		long, times, by := 1, 1, 0
 		for n := 1; n <= longestPattern; n++ {
 			if t, step := repeats(p, i, n); t > 1 && t*n > long*times {
@@ -76,9 +76,9 @@ func turnsOf(d *program.Device) []Pattern {
 			}
 		}
 		x := Pattern{Times: times, Step: by}
-		for _, t := range p.Turns[i : i+long] {
+		for _, t := range p.Ticks[i : i+long] {
 			task := &p.Tasks[t.Task]
-			x.Turns = append(x.Turns, Turn{task.Name, task.Once, t.Micro})
+			x.Ticks = append(x.Ticks, Tick{task.Name, task.Once, t.Micro})
 		}
 		out = append(out, x)
 		i += long * times
@@ -86,16 +86,16 @@ func turnsOf(d *program.Device) []Pattern {
 	return out
 }
 
-// repeats is how often the n turns from turn i on follow one another, each time for
+// repeats is how often the n ticks from tick i on follow one another, each time for
 // microbatches so many further on.
 func repeats(p *program.Program, i, n int) (times, step int) {
-	if i+n >= len(p.Turns) {
+	if i+n >= len(p.Ticks) {
 		return 1, 0
 	}
-	step = p.Turns[i+n].Micro - p.Turns[i].Micro
+	step = p.Ticks[i+n].Micro - p.Ticks[i].Micro
 	j := i + n
-	for ; j < len(p.Turns); j++ {
-		a, b := p.Turns[j-n], p.Turns[j]
+	for ; j < len(p.Ticks); j++ {
+		a, b := p.Ticks[j-n], p.Ticks[j]
 		if a.Task != b.Task || b.Micro-a.Micro != step {
 			break
 		}
@@ -106,7 +106,7 @@ func repeats(p *program.Program, i, n int) (times, step int) {
 // text is a pattern in words: forward:0…7, or (forward:8…63 backward:0…55).
 func (x *Pattern) text() string {
 	var out []string
-	for _, t := range x.Turns {
+	for _, t := range x.Ticks {
 		s := t.Task
 		switch last := t.Micro + x.Step*(x.Times-1); {
 		case t.Once:
@@ -135,27 +135,27 @@ func (d *Description) tasksText() string {
 		}
 		times := ""
 		if !t.Once {
-			times = fmt.Sprintf(" ×%d", t.Turns)
+			times = fmt.Sprintf(" ×%d", t.Ticks)
 		}
 		out = append(out, fmt.Sprintf("%s%s: %s", t.Name, times, units.Plural(t.Launches, "launch")))
 	}
 	return strings.Join(out, "; ")
 }
 
-// turnTable lists the turns of each class of devices.
-func turnTable(b *strings.Builder, d *Description, p *program.Plan) {
+// tickTable lists the ticks of each class of devices.
+func tickTable(b *strings.Builder, d *Description, p *program.Plan) {
 	if d.Microbatches == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nTurns of tasks, for %s\n", units.Plural(d.Microbatches, "microbatch"))
+	fmt.Fprintf(b, "\nTicks of tasks, for %s\n", units.Plural(d.Microbatches, "microbatch"))
 	for _, c := range d.Classes {
-		var at, turns []string
+		var at, ticks []string
 		for _, axis := range p.By {
 			at = append(at, fmt.Sprintf("%s=%d", axis, c.At[axis]))
 		}
-		for i := range c.Turns {
-			turns = append(turns, c.Turns[i].text())
+		for i := range c.Ticks {
+			ticks = append(ticks, c.Ticks[i].text())
 		}
-		fmt.Fprintf(b, "  %-7s %s\n", strings.Join(at, " "), strings.Join(turns, " "))
+		fmt.Fprintf(b, "  %-7s %s\n", strings.Join(at, " "), strings.Join(ticks, " "))
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // What is done for each microbatch is written once: a program grows with
-// the number of microbatches by the table of turns alone.
+// the number of microbatches by the table of ticks alone.
 func TestMicrobatchesAreWrittenOnce(t *testing.T) {
 	for _, schedule := range []string{"1f1b", "gpipe", "zb_h1", "interleaved  chunks = 2", "zb_v  chunks = 2"} {
 		ops := map[int]int{}
