@@ -17,6 +17,7 @@ const linesShown = 6
 type builds struct {
 	base, next, dir string
 	known           *results
+	allowed         renaming
 }
 
 // outcome of a case.
@@ -39,13 +40,13 @@ func (b builds) compare(n int, e entry) (o outcome, err error) {
 		}
 	}
 	plans := [2]string{filepath.Join(dir, "base.bin"), filepath.Join(dir, "next.bin")}
-	next, err := made(b.next, e, source, plans[1])
+	next, err := b.made(b.next, e, source, plans[1])
 	if err != nil {
 		return o, err
 	}
 	base, ok := b.known.of(e)
 	if !ok || base != next { // a difference is looked at with both plans
-		if base, err = made(b.base, e, source, plans[0]); err != nil {
+		if base, err = b.made(b.base, e, source, plans[0]); err != nil {
 			return o, err
 		}
 		b.known.add(e, base)
@@ -65,11 +66,11 @@ func (b builds) compare(n int, e entry) (o outcome, err error) {
 }
 
 // made compiles a case with one build, and is the digest of its plan or its message.
-func made(bin string, e entry, source, plan string) (result, error) {
+func (b builds) made(bin string, e entry, source, plan string) (result, error) {
 	if m := compileWith(bin, e, source, plan); m != "" {
-		return result{Message: m}, nil
+		return result{Message: b.allowed.text(m)}, nil
 	}
-	text, err := os.ReadFile(plan)
+	text, err := b.allowed.plan(plan)
 	if err != nil {
 		return result{}, err
 	}
@@ -118,7 +119,7 @@ func (b builds) difference(dir, source string, e entry, plans [2]string) (string
 			return "", fmt.Errorf("%s, compiled again: %s", e.name, m)
 		}
 	}
-	first, err := firstDump(dumps)
+	first, err := b.firstDump(dumps)
 	if err != nil {
 		return "", err
 	}
@@ -127,7 +128,7 @@ func (b builds) difference(dir, source string, e entry, plans [2]string) (string
 }
 
 // firstDump is the name of the first pass whose dumps differ.
-func firstDump(dirs [2]string) (string, error) {
+func (b builds) firstDump(dirs [2]string) (string, error) {
 	var files [2][]os.DirEntry
 	for i, d := range dirs {
 		var err error
@@ -147,7 +148,7 @@ func firstDump(dirs [2]string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !bytes.Equal(base, next) {
+		if b.allowed.text(string(base)) != b.allowed.text(string(next)) {
 			return strings.TrimSuffix(f.Name(), ".ptir"), nil
 		}
 	}
@@ -162,7 +163,7 @@ func (b builds) explainDiff(plans [2]string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("explain %s: %w\n%s", plans[i], err, out)
 		}
-		texts[i] = strings.Split(string(out), "\n")
+		texts[i] = strings.Split(b.allowed.text(string(out)), "\n")
 	}
 	var shown []string
 	for i, sign := range []string{"  - ", "  + "} {

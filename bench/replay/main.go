@@ -18,16 +18,23 @@ func main() {
 	known := flag.String("known", "", "keep what the base made of each case in this file, and do not ask it again")
 	full := flag.Bool("full", false, "compile every recipe, and each layout with every model")
 	only := flag.String("only", "", "compile the cases with this in their name")
+	words := flag.String("words", "", "words of the base that are others now, as old=new,...")
+	except := flag.String("except", "", "parts of plans that are not compared, fields of program.Plan such as Remarks,Sources")
 	flag.Parse()
 	if *base == "" || *next == "" || *dir == "" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "usage: replay -base PTC -next PTC -out DIR [-known FILE] [-root DIR] [-full] [-only TEXT]")
+		fmt.Fprintln(os.Stderr, "usage: replay -base PTC -next PTC -out DIR [-known FILE] [-root DIR] [-full] [-only TEXT] [-words OLD=NEW,...] [-except PARTS]")
 		os.Exit(2)
 	}
 	cases, err := corpus(*root, *full)
 	fail(err)
+	allowed, err := parseRenaming(*words, *except)
+	fail(err)
+	if !allowed.strict() {
+		*known = "" // digests there are of other bytes
+	}
 	before, err := read(*known)
 	fail(err)
-	differ, err := replay(builds{*base, *next, *dir, before}, cases, *only)
+	differ, err := replay(builds{*base, *next, *dir, before, allowed}, cases, *only)
 	fail(err)
 	fail(before.write())
 	if differ > 0 {
