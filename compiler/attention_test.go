@@ -153,7 +153,7 @@ func TestAttentionKinds(t *testing.T) {
 				}
 				nothingChanges(t, report)
 				for _, x := range r.Remarks {
-					if strings.Contains(x.Text, "attention is not one kernel") || strings.Contains(x.Text, "over queries and keys is stored") {
+					if strings.Contains(x.Text, "attention takes several kernels") || strings.Contains(x.Text, "scores are stored") {
 						t.Error(x)
 					}
 				}
@@ -187,7 +187,7 @@ func TestLearnedBiasOfScores(t *testing.T) {
 			}
 			told := false
 			for _, x := range r.Remarks {
-				told = told || strings.Contains(x.Text, "an attention is not one kernel")
+				told = told || strings.Contains(x.Text, "attention takes several kernels")
 			}
 			if !told && l.name != "cp" {
 				t.Error("no remark says that scores are stored")

@@ -56,15 +56,15 @@ func underBudget(t *testing.T, source, layout string, set []string, budget int64
 	}
 	b.stacks = len(m.Func("step").Stacks)
 	for _, x := range c.Remarks {
-		_, text, ok := strings.Cut(x.Text, "activations of at most ")
+		_, text, ok := strings.Cut(x.Text, "activations take at most ")
 		if x.Pass != "remat" || !ok {
 			continue
 		}
 		var n float64
 		var unit string
 		fmt.Sscanf(text, "%f %s", &n, &unit)
-		b.peak = max(b.peak, n*map[string]float64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[strings.Trim(unit, ",")])
-		if _, text, ok := strings.Cut(text, ", "); ok {
+		b.peak = max(b.peak, n*map[string]float64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[strings.Trim(unit, ";")])
+		if _, text, ok := strings.Cut(text, "costs "); ok {
 			var flops float64
 			fmt.Sscanf(text, "%g FLOP", &flops)
 			b.flops += flops

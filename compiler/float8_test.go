@@ -116,7 +116,7 @@ layout l { precision { products = f8 } }
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(p.Remarks, func(r program.Remark) bool { return strings.HasSuffix(r.Text, " 6 products of operands in f8") }) {
+		if !slices.ContainsFunc(p.Remarks, func(r program.Remark) bool { return strings.HasSuffix(r.Text, " 6 products have operands in f8") }) {
 			t.Errorf("%s: nothing says that six products are of eight bits", target)
 		}
 		for _, loss := range lossesOf(t, p) {

@@ -133,7 +133,7 @@ func TestRingThatIsNoKernelWarns(t *testing.T) {
 	body := headValues + "    p = softmax(where(see, s - outer(cast(index(s, kseq), f32), slope), -inf), over = kseq)" + headResult
 	rules := "  mesh cp = 2\n  shard seq over cp { order = zigzag }"
 	_, r := fusedPlan(t, compiler.Options{Source: []byte(attentionSource(fields, body, rules)), Target: "ref"})
-	if !strings.Contains(strings.Join(r.Warnings, "\n"), "a step of a ring of attention is not one kernel") {
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), "a step of ring attention takes several kernels") {
 		t.Errorf("the warnings are %q", r.Warnings)
 	}
 }

@@ -121,7 +121,7 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 		r.Remarks = append(r.Remarks, pass.Remark{Pass: "decode", Text: fmt.Sprintf(format, args...)})
 	}
 	if decode.Slides(m.Funcs[0]) {
-		remark("the window slides: each token is computed of the %d before it", axes[1].Size)
+		remark("the window slides: each token is computed from the previous %d", axes[1].Size)
 		return whole(m)
 	}
 	d, err := decode.Derive(m.Funcs[0])
@@ -129,7 +129,7 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 		if e[0].Code != "E0722" {
 			return e
 		}
-		remark("each token is computed of all positions anew: %s (%s)", e[0].Msg, e[0].Pos)
+		remark("each token is computed from all positions again: %s (%s)", e[0].Msg, e[0].Pos)
 		return whole(m)
 	} else if err != nil {
 		return diag.List{{Code: "E0722", Msg: err.Error()}}
@@ -147,7 +147,7 @@ func derive(res *lang.Result, s *Sample, r *Report) diag.List {
 			remark("prompts are read token by token: %v", err)
 		} else {
 			m.Funcs = append(m.Funcs, f)
-			remark("prompts fill the caches by blocks of %d positions", n)
+			remark("prompts fill the caches in blocks of %d positions", n)
 		}
 	}
 	for _, x := range d.Remarks {

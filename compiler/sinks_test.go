@@ -126,10 +126,10 @@ func TestAttentionThatIsNoKernelWarns(t *testing.T) {
 			t.Run(k.name+rules, func(t *testing.T) {
 				_, r := fusedPlan(t, compiler.Options{Source: []byte(attentionSource(k.fields, k.body, rules)), Target: "ref"})
 				warned := strings.Join(r.Warnings, "\n")
-				if !strings.Contains(warned, "attention is not one kernel, and stores its scores: "+k.why) {
+				if !strings.Contains(warned, "attention takes several kernels and stores its scores: "+k.why) {
 					t.Errorf("the warnings are %q, want %q", r.Warnings, k.why)
 				}
-				if n := strings.Count(warned, "is not one kernel"); n > 1 {
+				if n := strings.Count(warned, "takes several kernels"); n > 1 {
 					t.Errorf("%d warnings of one attention: %s", n, warned)
 				}
 			})

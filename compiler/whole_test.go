@@ -71,7 +71,7 @@ func TestHowItSamples(t *testing.T) {
 		"a short prompt": {attends(masks["causal"]), Sample{Prompt: 4}, 1, "2 caches"},
 		"shift":          {attends(moves["shift"]), Sample{Batch: 1}, 2, "by blocks of 7 positions"},
 		"experts":        {strings.Replace(example(t, "moe"), "data.text(corpus, tokenizer = bytes, window = seq, valid = 0.05)", "data.synthetic_tokens(seq, vocab)", 1), Sample{}, 2, "the same position"},
-		"scatter":        {attends(scattered), Sample{}, 1, "of all positions anew"},
+		"scatter":        {attends(scattered), Sample{}, 1, "from all positions again"},
 		"the last alone": {last, Sample{}, 1, "the window slides"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -262,7 +262,7 @@ train M {
 	if len(errs) > 0 {
 		t.Fatal(diag.Plain.Render(errs, p.Source))
 	}
-	want := "weight decay: parameters that decay: 11 (`one.w`, `one.v`, `one.u`, `some.{0..2}.r`, `some.{0..2}.u`, `some.{1..2}.w`); that do not: 2 (`one.r`, `some.0.w`)"
+	want := "weight decay: parameters with decay: 11 (`one.w`, `one.v`, `one.u`, `some.{0..2}.r`, `some.{0..2}.u`, `some.{1..2}.w`); without: 2 (`one.r`, `some.0.w`)"
 	if len(r.Remarks) != 1 || r.Remarks[0] != want {
 		t.Errorf("remarks %q, want %q", r.Remarks, want)
 	}

@@ -29,7 +29,7 @@ func withBudget(t *testing.T, s irtest.Sizes, budget int64) recomputed {
 	out := recomputed{temporaries: float64(f.Attrs.Int("arena", 0) - f.Attrs.Int("persistent", 0))}
 	for _, x := range c.Remarks {
 		if x.Pass == "remat" {
-			fmt.Sscanf(x.Text, "@step: %d operations are rematerialized in the backward phase, %g more flops", &out.ops, &out.flops)
+			fmt.Sscanf(x.Text, "@step: the backward phase rematerializes %d operations, for %g more FLOP", &out.ops, &out.flops)
 		}
 	}
 	return out

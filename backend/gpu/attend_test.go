@@ -59,7 +59,7 @@ func TestAttentionsTooLarge(t *testing.T) {
 		p := compile(t, "gpt/gpt", "layers=1 embed=16 heads=1 ffn=16 vocab=40 seq=20 batch=1 head="+c.head, "", c.target)
 		why := ""
 		for _, r := range p.Remarks {
-			if strings.Contains(r.Text, "an attention is not one kernel") {
+			if strings.Contains(r.Text, "attention takes several kernels") {
 				why += r.Text + "; "
 			}
 		}

@@ -51,7 +51,7 @@ func TestFreeze(t *testing.T) {
 			t.Errorf("%s: %d validations with --eval-every 0:\n%s", layout, n, log.out)
 		}
 		r := must(t, "explain", plan)
-		for _, want := range []string{" of them in 12 tensors", "parameters that decay: 8 (`wte`, `wpe`, `blocks.1.attn.wq`"} {
+		for _, want := range []string{" of them in 12 tensors", "parameters with decay: 8 (`wte`, `wpe`, `blocks.1.attn.wq`"} {
 			if !strings.Contains(r.out, want) {
 				t.Errorf("%s: explain does not say %q:\n%s", layout, want, r.out)
 			}

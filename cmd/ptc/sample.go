@@ -171,7 +171,7 @@ func (a *app) sample(ctx context.Context, path string, f *sampleFlags) error {
 	}
 	defer s.Close()
 	if s.Window > 0 && !s.Slides {
-		a.message("note", fmt.Sprintf("positions depend on each other in a way that has no caches: each token is computed of all %d positions anew", s.Window))
+		a.message("note", fmt.Sprintf("positions depend on each other in a way that caches do not allow: each token is computed from all %d positions again", s.Window))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

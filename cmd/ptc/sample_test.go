@@ -357,7 +357,7 @@ func TestSampleWithoutCaches(t *testing.T) {
 	if got := continued(t, args...); !same(got, want) || len(got) != 12 {
 		t.Errorf("by a scatter %v, by a shift %v", got, want)
 	}
-	if r := must(t, append([]string{"sample"}, args...)...); !strings.Contains(r.err, "all 24 positions anew") {
+	if r := must(t, append([]string{"sample"}, args...)...); !strings.Contains(r.err, "all 24 positions again") {
 		t.Errorf("nothing says that it is slow: %s", r.err)
 	}
 	write(t, "lines", "w\nwhat comes of\n")

@@ -339,5 +339,5 @@ func (l *Lowerer) remarkDecay(u *updater, trained []*value.Param) {
 		}
 		return fmt.Sprintf("%d (%s)", len(paths), strings.Join(l.briefly(paths), ", "))
 	}
-	l.Remarks = append(l.Remarks, fmt.Sprintf("weight decay: parameters that decay: %s; that do not: %s", list(yes), list(no)))
+	l.Remarks = append(l.Remarks, fmt.Sprintf("weight decay: parameters with decay: %s; without: %s", list(yes), list(no)))
 }

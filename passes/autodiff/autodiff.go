@@ -37,7 +37,7 @@ func expandAll(c *pass.Context, f *ir.Func) {
 		for i, g := range Expand(f, &out, o) {
 			repl[o.Results[i]] = g
 		}
-		c.Remarkf(o, "%d operations for the gradients of %d values over %d operations",
+		c.Remarkf(o, "%d operations compute the gradients of %d values through %d operations",
 			len(out)-before, len(o.Results), before)
 	}
 	f.Ops = out

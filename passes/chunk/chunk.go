@@ -58,14 +58,14 @@ func (p *program) chunk(c *pass.Context, o *ir.Op, axes []string, seen map[*ir.O
 	if o.Result().Type.Elems() > told*rowOperand(o, axes).Type.Elems() {
 		record = c.Remarkf
 	}
-	record(o, "@%s: `%s` of %s stays in full: %s", p.f.Name, o.Name, units.Bytes(int64(o.Result().Type.Bytes())), no.why)
+	record(o, "@%s: `%s` of %s is not chunked: %s", p.f.Name, o.Name, units.Bytes(int64(o.Result().Type.Bytes())), no.why)
 }
 
 // tell records that the region is done in n chunks.
 func (r *region) tell(c *pass.Context, n int, again string) {
 	if n > 1 {
 		c.May("do in chunks", r.root)
-		c.Remarkf(r.root, "@%s: `%s` of %s and %d operations on it%s are done in %d chunks of %d rows", r.p.f.Name, r.root.Name,
+		c.Remarkf(r.root, "@%s: `%s` of %s and %d operations that read it%s are computed in %d chunks of %d rows", r.p.f.Name, r.root.Name,
 			units.Bytes(int64(r.root.Result().Type.Bytes())), len(r.in)-1, again, n, ceil(r.count(), n))
 	}
 }

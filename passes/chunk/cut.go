@@ -79,7 +79,7 @@ func (r *region) pieces() ([][]span, *refusal) {
 	}
 	outer, no := ranges(r.axes[0], size(0), size(0), values, nil)
 	if no != nil || len(outer) != size(0) {
-		return nil, &refusal{why: "one position of " + r.axes[0] + " is not whole lines of memory"}
+		return nil, &refusal{why: "one position of " + r.axes[0] + " is not a multiple of a cache line"}
 	}
 	inner, no := ranges(r.axes[1], size(1), wanted/size(0), values, r.axes[:1])
 	if no != nil {

@@ -47,7 +47,7 @@ func (r *region) find() *refusal {
 		return no
 	}
 	if len(r.apart) > 0 {
-		return &refusal{why: "forward and backward phase are apart", again: true}
+		return &refusal{why: "forward and backward phase are in different tasks", again: true}
 	}
 	r.absorb()
 	return nil
@@ -72,7 +72,7 @@ func (r *region) grow(work ...*ir.Op) *refusal {
 			continue
 		}
 		if o.Run != nil {
-			return r.refuse(o, "is done for each block")
+			return r.refuse(o, "runs for each block")
 		}
 		if !r.sameTurn(o) {
 			r.apart = append(r.apart, o)
@@ -105,7 +105,7 @@ func (r *region) refuse(o *ir.Op, why string) *refusal {
 	if o == r.root {
 		return &refusal{why: "it " + why}
 	}
-	return &refusal{why: fmt.Sprintf("`%s` of it, at %s, %s", o.Name, o.Pos, why)}
+	return &refusal{why: fmt.Sprintf("`%s` at %s, which reads it, %s", o.Name, o.Pos, why)}
 }
 
 // close takes in what lies on a way out of the region and back, if it treats rows alone.
@@ -132,7 +132,7 @@ func (r *region) close() *refusal {
 		}
 		if len(r.back) > 0 {
 			o := r.back[0]
-			r.why = fmt.Sprintf("`%s` at %s reads what is there when all rows are through, and is needed for them", o.Name, o.Pos)
+			r.why = fmt.Sprintf("`%s` at %s reads a result of all rows, and the rows need its result", o.Name, o.Pos)
 			return &refusal{why: r.why, again: true}
 		}
 		if len(more) == 0 {

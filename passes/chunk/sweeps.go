@@ -8,8 +8,8 @@ import (
 	"ptc/passes/pass"
 )
 
-// readLater is said of a product that is made again.
-const readLater = ", again for what reads them later,"
+// readLater qualifies a product that is rematerialized.
+const readLater = ", rematerialized for later readers,"
 
 // sweeps cuts a product of which one sweep does not do: what comes back from outside is
 // there only when all rows were through, or the backward phase is a task of its own. The
@@ -230,7 +230,7 @@ func insert(f *ir.Func, made []*ir.Op) {
 
 // others refuses because of o, a product of what the region made, or a message.
 func others(o *ir.Op) *refusal {
-	return &refusal{why: "what other products make of it comes back, at " + o.Pos.String()}
+	return &refusal{why: "it needs a value that other products compute from it, at " + o.Pos.String()}
 }
 
 // returns refuses where what comes back to a later sweep went through other products, as

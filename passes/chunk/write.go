@@ -68,7 +68,7 @@ func (r *region) around() (before, behind []*ir.Op, no *refusal) {
 			behind = append(behind, o)
 			sent = sent || op.Has(o, op.Message)
 		case sent && op.Has(o, op.Message):
-			return nil, nil, r.refuse(o, "is a message that others come before")
+			return nil, nil, r.refuse(o, "is a message, and other messages come before it")
 		default:
 			before = append(before, o)
 		}

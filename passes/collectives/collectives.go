@@ -23,7 +23,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		x.relabel()
 		x.sweeps()
 		for _, y := range x.whys {
-			c.Because(y.o, "`%s` over %s stays behind `%s` over %s: %s", y.o.Name, strings.Join(over(y.o), ", "), y.before.Name, strings.Join(over(y.before), ", "), y.why)
+			c.Because(y.o, "`%s` over %s stays after `%s` over %s: %s", y.o.Name, strings.Join(over(y.o), ", "), y.before.Name, strings.Join(over(y.before), ", "), y.why)
 		}
 		x.levels()
 	}
@@ -220,11 +220,11 @@ func (x *rewriter) try(o *ir.Op) bool {
 func less(saved int64) string {
 	switch saved {
 	case 0:
-		return "the same bytes"
+		return "as many bytes as before"
 	case 1:
-		return "1 byte less"
+		return "1 byte fewer"
 	}
-	return fmt.Sprintf("%d bytes less", saved)
+	return fmt.Sprintf("%d bytes fewer", saved)
 }
 
 // over is the mesh axes of o or, where o communicates nothing, of the collective

@@ -94,9 +94,9 @@ func (x *rewriter) remarkLevels(o *ir.Op, from int) {
 		if why := o.Attrs.Text("why"); why != "" {
 			n.Attrs = n.Attrs.With("why", ir.Str(why))
 		}
-		parts = append(parts, fmt.Sprintf("%s over %s sends %d bytes", n.Name, strings.Join(over(n), ", "), sent(x.m, n)))
+		parts = append(parts, fmt.Sprintf("%s over %s (sends %d bytes)", n.Name, strings.Join(over(n), ", "), sent(x.m, n)))
 	}
-	x.c.Remarkf(o, "two levels: %s of %d bytes over %s is %s", o.Name, o.Args[0].Type.Bytes(), strings.Join(over(o), ", "), strings.Join(parts, ", "))
+	x.c.Remarkf(o, "two levels: %s of %d bytes over %s becomes %s", o.Name, o.Args[0].Type.Bytes(), strings.Join(over(o), ", "), strings.Join(parts, ", "))
 }
 
 // nest is mesh axes over which a collective has two levels.

@@ -29,7 +29,7 @@ end
 		if err := Run(c, passtest.Parse(t, text)); err != nil {
 			t.Fatal(err)
 		}
-		if asked := why == c.Pass; asked != (len(c.Reasons) == 1) || asked && !strings.Contains(c.Reasons[0].Text, "`all_gather` over tp stays behind `reduce_scatter` over tp: others read its result") {
+		if asked := why == c.Pass; asked != (len(c.Reasons) == 1) || asked && !strings.Contains(c.Reasons[0].Text, "`all_gather` over tp stays after `reduce_scatter` over tp: others read its result") {
 			t.Errorf("of %q: %v", why, c.Reasons)
 		}
 	}

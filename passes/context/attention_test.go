@@ -297,7 +297,7 @@ func TestAttentions(t *testing.T) {
 					c := runAll(t, build(4*devices, devices, mask, sh, order))
 					want := "a ring of"
 					if perPair := sh.dropout || k.name == "a bias for each pair"; perPair && order == "zigzag" {
-						want = "for every query and key"
+						want = "of each query and key"
 					}
 					text := first(c, "context")
 					if !strings.Contains(text, want) {

@@ -301,7 +301,7 @@ func (w *rewriter) inexpressible(k *core) string {
 		case o != nil && w.dependsOnProduct(o, k):
 			return fmt.Sprintf("the scores go through %s", name)
 		case w.ring.zigzag && !w.source(v):
-			return fmt.Sprintf("%s, for every query and key, cannot be cut in the zig-zag order without an exchange as large as the scores", name)
+			return fmt.Sprintf("%s of each query and key cannot be split in the zig-zag order without an exchange as large as the scores", name)
 		}
 		return ""
 	}

@@ -116,7 +116,7 @@ func rings(c *pass.Context, m *ir.Module) (out []ring, why map[string]string) {
 				why[axis] = fmt.Sprintf("`%s` is sharded over %d mesh axes", axis, len(over))
 				for _, f := range m.Funcs {
 					if k := keysOf(f, axis); len(k) > 0 {
-						c.Remarkf(nil, "@%s: keys and values are gathered: `%s` is sharded over %d mesh axes, and a ring has one", f.Name, axis, len(over))
+						c.Remarkf(nil, "@%s: keys and values are gathered: `%s` is sharded over %d mesh axes, and a ring takes one", f.Name, axis, len(over))
 					}
 				}
 			case stages[over[0]]:
@@ -178,7 +178,7 @@ func (w *rewriter) run() {
 	}
 	w.names()
 	if w.zigzag && w.size%(2*w.devices) != 0 {
-		w.c.Remarkf(nil, "@%s: the order is contiguous: %d positions of `%s` are not 2·%d equal chunks", w.f.Name, w.size, w.axis, w.devices)
+		w.c.Remarkf(nil, "@%s: the order is contiguous: %d positions of `%s` do not divide into 2·%d equal chunks", w.f.Name, w.size, w.axis, w.devices)
 		w.zigzag = false
 	} else if !w.zigzag {
 		for _, k := range cores {

@@ -47,11 +47,11 @@ func (w *rewriter) cores() (found []*core, refused []refusal) {
 		why := ""
 		switch size := o.Args[0].Type.Size(key); {
 		case k == nil:
-			why = fmt.Sprintf("the weights are no softmax over `%s`", key)
+			why = fmt.Sprintf("the weights are not a softmax over `%s`", key)
 		case size%w.devices != 0:
-			why = fmt.Sprintf("%d positions of `%s` are not %d equal blocks", size, w.axis, w.devices)
+			why = fmt.Sprintf("%d positions of `%s` do not divide into %d equal blocks", size, w.axis, w.devices)
 		case len(found) > 0 && size != w.size:
-			why = fmt.Sprintf("`%s` has %d positions here, and %d in another attention", w.axis, size, w.size)
+			why = fmt.Sprintf("`%s` has %d positions here and %d in another attention", w.axis, size, w.size)
 		default:
 			w.size = size
 			why = w.inexpressible(k)

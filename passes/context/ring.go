@@ -27,7 +27,7 @@ func (w *rewriter) attention(k *core) (*ir.Value, string) {
 		n := w.part() / 2
 		how = fmt.Sprintf("zig-zag, %d products of %d queries and %d keys each", t.pairs(), n, n)
 	case w.order != nil:
-		how = "zig-zag, and no mask is known to hide later keys: " + how
+		how = "zig-zag, but no mask is known to hide later keys: " + how
 		fallthrough
 	default:
 		y = t.around()

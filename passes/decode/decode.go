@@ -154,7 +154,7 @@ func (w *deriver) derive(tokens *ir.Arg) {
 	w.to.Results = w.ends
 	w.to.DropDead(func(*ir.Op) bool { return false })
 	w.to.Renumber()
-	w.remark("%d caches of %d positions along `%s`", len(w.caches), w.length, w.axis)
+	w.remark("%d caches hold %d positions along `%s`", len(w.caches), w.length, w.axis)
 }
 
 func (w *deriver) remark(format string, args ...any) {

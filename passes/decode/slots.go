@@ -180,7 +180,7 @@ func (w *deriver) guard(fill *ir.Op, at *ir.Value) {
 	w.states, w.ends = append(w.states, old), append(w.ends, ir.Result{Value: taken, Role: ir.RoleState, Path: path})
 	w.taken = append(w.taken, w.ends[len(w.ends)-1])
 	w.guards = append(w.guards, w.b.Emit(op.Le, nil, taken, w.b.Const(ir.I32, 1)))
-	w.remark("tokens have slots along `%s` for themselves, which a run checks (%s)", axis, fill.Pos)
+	w.remark("each token has its own slot along `%s`, which a run checks (%s)", axis, fill.Pos)
 }
 
 // guarded is the logits, NaN where a position shares a slot.

@@ -132,7 +132,7 @@ func (p *storage) because(c *pass.Context) {
 			if from.class != exchange {
 				_, why := p.groups.union(from, g)
 				s := from.subject()
-				c.Because(g.subject(), "%s is not joined to %s of %s: %s", g, from, strings.TrimSpace(s.Scope+" "+s.Pos.String()), why)
+				c.Because(g.subject(), "%s is not fused with %s of %s: %s", g, from, strings.TrimSpace(s.Scope+" "+s.Pos.String()), why)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func sumInParts(c *pass.Context, m *ir.Module, shared *kernels) {
 		calls, bytes := p.calls, p.bytes
 		p.rewrite(f)
 		if n := p.calls - calls; n > 0 {
-			c.Remarkf(nil, "@%s: %d products are summed in parts, of %s together", f.Name, n, units.Bytes(p.bytes-bytes))
+			c.Remarkf(nil, "@%s: split-K in %s, with partial sums of %s", f.Name, units.Plural(n, "product"), units.Bytes(p.bytes-bytes))
 		}
 	}
 }

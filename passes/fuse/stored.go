@@ -31,12 +31,12 @@ func warnUnmade(c *pass.Context, failed []unmade) (said map[source]bool) {
 	}
 	said = map[source]bool{}
 	for _, u := range failed {
-		at, what := source{u.core.Exp.Scope, u.core.Exp.Pos}, "an attention"
+		at, what := source{u.core.Exp.Scope, u.core.Exp.Pos}, "attention"
 		if rings[at] {
-			what = "a step of a ring of attention"
+			what = "a step of ring attention"
 		}
 		if !said[at] {
-			c.Warnf(u.core.Exp, "%s is not one kernel, and stores its scores: %s", what, u.why)
+			c.Warnf(u.core.Exp, "%s takes several kernels and stores its scores: %s", what, u.why)
 		}
 		said[at] = at.pos.IsValid()
 	}
@@ -56,11 +56,11 @@ func warnStored(c *pass.Context, f *ir.Func, readers map[*ir.Value][]*ir.Op, kno
 			s := &softmax{key: key, readers: readers, seen: map[*ir.Value]bool{}}
 			if s.madeOfProduct(o.Args[0]) && s.readByProduct(o.Result()) {
 				said[at] = o.Pos.IsValid()
-				why := "its softmax has another form than exp(s - max(s)) / sum(exp(s - max(s)))"
+				why := "its softmax does not have the form exp(s - max(s)) / sum(exp(s - max(s)))"
 				if s.through != nil {
 					why = "its scores go through `" + s.through.Name + "`"
 				}
-				c.Warnf(o, "an attention is not one kernel, and stores its scores: %s", why)
+				c.Warnf(o, "attention takes several kernels and stores its scores: %s", why)
 				break
 			}
 		}

@@ -111,13 +111,13 @@ func (p *planner) placeTemporaries() map[*ir.Func][]*buffer {
 			if mem != ir.Device && len(temps) == 0 {
 				continue
 			}
-			where := "of"
+			where := ""
 			if mem != ir.Device {
-				where = "in " + mem.String() + " memory, of"
+				where = " in " + mem.String() + " memory"
 			} else {
 				own[f] = temps
 			}
-			p.c.Remarkf(nil, "@%s: %d temporaries %s %d bytes in %d bytes; at least %d are live at once",
+			p.c.Remarkf(nil, "@%s: %d temporaries%s of %d bytes are placed in %d bytes; at least %d bytes are live at once",
 				f.Name, len(temps), where, sum, plan.Height, plan.Bound)
 		}
 		l.write()

@@ -44,7 +44,7 @@ func Activations(c *pass.Context, m *ir.Module) error {
 		a.rewrite()
 		c.Remarkf(nil, "@%s: %d activations of %d bytes are offloaded until the backward phase", f.Name, a.n, a.bytes)
 		if a.soon > 0 {
-			c.Remarkf(nil, "@%s: %d of them are read again within %d kernels: all instances of a module are offloaded alike", f.Name, a.soon, distance)
+			c.Remarkf(nil, "@%s: %d of them are read again within %d kernels: all instances of a module are offloaded in the same way", f.Name, a.soon, distance)
 		}
 	}
 	for i, r := range rules {

@@ -22,10 +22,10 @@ func Optimizer(c *pass.Context, m *ir.Module) error {
 		o := &optimizer{f: f, rule: r}
 		o.run()
 		if o.left > 0 {
-			c.Remarkf(nil, "@%s: %d bytes of optimizer state stay in device memory: they are updated together with what other blocks or no block has, or read by each microbatch", f.Name, o.left)
+			c.Remarkf(nil, "@%s: %d bytes of optimizer state stay in device memory: other values than those of their block take part in the update, or each microbatch reads them", f.Name, o.left)
 		}
 		if o.bytes > 0 {
-			c.Remarkf(nil, "@%s: %d bytes of optimizer state in %s memory, updated in %d pieces; %d tensors are fetched at once",
+			c.Remarkf(nil, "@%s: %d bytes of optimizer state are in %s memory and updated in %d pieces; %d tensors are copied to the device in full",
 				f.Name, o.bytes, r.memory, o.pieces, o.atOnces)
 		}
 		moved += o.bytes

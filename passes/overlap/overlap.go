@@ -34,7 +34,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 			continue
 		}
 		if elsewhere(f) {
-			c.Remarkf(nil, "@%s: %d transfers between memories overlapped with other work", f.Name, transfers(f))
+			c.Remarkf(nil, "@%s: %d transfers between memories overlap with other work", f.Name, transfers(f))
 		}
 		if m.Devices() == 1 {
 			continue
@@ -47,7 +47,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 			receiveAhead(f)
 		}
 		if before > 0 {
-			c.Remarkf(nil, "@%s: %d collectives in %d exchanges, %d of them overlapped with other work", f.Name, before, after, started)
+			c.Remarkf(nil, "@%s: %d collectives in %d exchanges; %d exchanges overlap with other work", f.Name, before, after, started)
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func (o *options) obstacle(x *ir.Op) string {
 	case !o.movable(x):
 		return "the layout overlaps other kinds of collectives"
 	case slices.ContainsFunc(x.Results, func(r *ir.Value) bool { return o.kept[r] }):
-		return "its result replaces an argument, or leaves a tick"
+		return "its result replaces an argument, or is accumulated over ticks"
 	}
 	return ""
 }
@@ -86,7 +86,7 @@ func (o *options) obstacle(x *ir.Op) string {
 // because records why collective x is not overlapped.
 func (o *options) because(x *ir.Op, why string) {
 	if o.c.Asked() {
-		o.c.Because(x, "`%s` of %s over %s is not overlapped: %s", x.Name, units.Bytes(payload(x)), over(x), why)
+		o.c.Because(x, "`%s` of %s over %s does not overlap with other work: %s", x.Name, units.Bytes(payload(x)), over(x), why)
 	}
 }
 

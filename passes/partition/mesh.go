@@ -195,8 +195,8 @@ func (x *planner) write() {
 			}
 			by, text = append(by, ir.MeshAxis{Name: name, Size: n}), append(text, fmt.Sprintf("%s = %d", name, n))
 		}
-		x.c.Remarkf(x.of[r], "mesh axis %s = %d is %s, so that the reshard of %s to %s sends %d bytes rather than %d", a.Name, a.Size,
-			strings.Join(text, " times "), r.from, r.to, r.bytes(r.plan.sent()), r.bytes(x.whole(r).sent()))
+		x.c.Remarkf(x.of[r], "mesh axis %s = %d is split into %s, so that the reshard of %s to %s sends %d bytes instead of %d", a.Name, a.Size,
+			strings.Join(text, " and "), r.from, r.to, r.bytes(r.plan.sent()), r.bytes(x.whole(r).sent()))
 		x.parts[a.Name] = by
 	}
 	for _, a := range slices.Clone(x.m.Mesh) {

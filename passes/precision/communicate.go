@@ -46,7 +46,7 @@ func communicate(c *pass.Context, f *ir.Func, d ir.DType) {
 			f.Results[i].Value = w
 		}
 	}
-	c.Remarkf(nil, "@%s: %d gradients added up across devices in %s", f.Name, len(of), d)
+	c.Remarkf(nil, "@%s: %d gradients are reduced across devices in %s", f.Name, len(of), d)
 }
 
 // unscaled is what a gradient is a multiple of, if nothing else reads that: the

@@ -83,10 +83,10 @@ func lower(c *pass.Context, m *ir.Module, f *ir.Func, rule layout.Precision, onc
 	f.Ops = l.out
 	f.JoinRuns()
 	if rule.Products != "" {
-		c.Remarkf(nil, "@%s: %d products of operands in %s", f.Name, fp8, rule.Products)
+		c.Remarkf(nil, "@%s: %d products have operands in %s", f.Name, fp8, rule.Products)
 	}
 	if compute != ir.F32 {
-		c.Remarkf(nil, "@%s: %d contractions in %s, %d of them with a result in f32; %d values stored in %s",
+		c.Remarkf(nil, "@%s: %d contractions are in %s, %d of them with a result in f32; %d values are stored in %s",
 			f.Name, low, compute, wide, kept, compute)
 	}
 }
@@ -127,7 +127,7 @@ func (l *lowering) parameters(c *pass.Context, d ir.DType) {
 		v.Type = v.Type.WithDType(d)
 	}
 	if stored > 0 {
-		c.Remarkf(nil, "@%s: %d parameters stored in %s, %d of them with a master in f32", l.f.Name, stored, d, masters)
+		c.Remarkf(nil, "@%s: %d parameters are stored in %s, %d of them with a master in f32", l.f.Name, stored, d, masters)
 	}
 }
 

@@ -58,7 +58,7 @@ func because(c *pass.Context, f *ir.Func) {
 	}
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Placement {
-			c.Because(o, "@%s: reshard from %s to %s: %s", f.Name, o.Args[0].Type, o.Result().Type, cmp.Or(o.Attrs.Text("why"), "readers need it so"))
+			c.Because(o, "@%s: reshard from %s to %s: %s", f.Name, o.Args[0].Type, o.Result().Type, cmp.Or(o.Attrs.Text("why"), "its readers need this sharding"))
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (l *layout) choose(c *pass.Context, f *ir.Func) *trial {
 			if t := l.try(f, with, best); t.sent < best.sent {
 				best, chosen = t, with
 			} else {
-				c.Because(nil, "@%s: %s: no, a device would send %s a step in place of %s", f.Name, p.does, units.Bytes(t.sent), units.Bytes(best.sent))
+				c.Because(nil, "@%s: %s: no, a device would send %s a step instead of %s", f.Name, p.does, units.Bytes(t.sent), units.Bytes(best.sent))
 			}
 		}
 	}

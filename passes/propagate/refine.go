@@ -50,7 +50,7 @@ func (l *layout) refineFor(c *pass.Context, m *ir.Module, o *ir.Op, f op.Factor,
 		if m.MeshSize(by[0].Name) != 0 || m.MeshSize(by[1].Name) != 0 || by[0].Name == by[1].Name {
 			return false
 		}
-		c.Remarkf(o, "mesh axis %s = %d is %s = %d times %s = %d, so that %s of (%s, %s) stays sharded over it",
+		c.Remarkf(o, "mesh axis %s = %d is split into %s = %d and %s = %d, so that %s of (%s, %s) stays sharded over it",
 			x.Name, x.Size, by[0].Name, outer, by[1].Name, by[1].Size, whole, major, minor)
 		op.RefineMesh(m, x.Name, by)
 		l.rename(x.Name, by, lists)

@@ -39,7 +39,7 @@ func (l *layout) refineZero(c *pass.Context, m *ir.Module, lists map[string][]st
 		if wide.MulDiv(all, 7, 8) < least || m.MeshSize(by[0].Name) != 0 || m.MeshSize(by[1].Name) != 0 {
 			continue // as good as nothing is gained
 		}
-		c.Remarkf(nil, "zero over %s = %d is over %s = %d: most sizes do not divide into %d shards", x, n, by[1].Name, best, n)
+		c.Remarkf(nil, "zero over %s = %d shards over %s = %d only: most sizes do not divide into %d shards", x, n, by[1].Name, best, n)
 		op.RefineMesh(m, x, by)
 		l.mesh = m.Mesh
 		l.rename(x, by, lists)

@@ -241,7 +241,7 @@ func (l *layout) remarkReplicated(c *pass.Context, f *ir.Func) {
 			bytes += n * a.Value.Type.Bytes()
 		}
 		if count > 0 {
-			c.Remarkf(nil, "zero over %s leaves %d of %d parameters, %d bytes, replicated: no axis of theirs divides into %d more shards, as of %s",
+			c.Remarkf(nil, "zero over %s leaves %d of %d parameters, of %d bytes, replicated: no axis of these, such as %[6]s, divides into %[5]d more shards",
 				m, count, all, bytes, l.mesh.Size(m), first)
 			l.warnWhole(c, f, m)
 		}
@@ -273,6 +273,6 @@ func (l *layout) warnWhole(c *pass.Context, f *ir.Func, m string) {
 	if whole <= littleWhole || whole <= sharded/9 {
 		return
 	}
-	c.Warnf(nil, "`zero` over `%s` leaves some %s of optimizer states whole on each device, of %s: no axis of these parameters divides into %d more parts (W0403)",
+	c.Warnf(nil, "`zero` over `%s` leaves about %s of %s of optimizer states replicated: no axis of these parameters divides into %d more shards (W0403)",
 		m, units.Bytes(whole), units.Bytes(whole+sharded), l.mesh.Size(m))
 }

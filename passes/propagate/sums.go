@@ -39,18 +39,18 @@ func Regroup(c *pass.Context, m *ir.Module) error {
 		g := f.Clone()
 		n, first := regroup(g, before), sumsOf(f)[0].root
 		if n == 0 {
-			c.Because(first, "@%s: no sum is regrouped: no two terms of one are partial over the same mesh axes", f.Name)
+			c.Because(first, "@%s: no sum is regrouped: none has two terms that are partial over the same mesh axes", f.Name)
 			continue
 		}
 		if sent := l.choose(quiet, g).sent; sent >= before.sent {
-			c.Because(first, "@%s: %d sums are not regrouped: a device would send %s a step in place of %s", f.Name, n, units.Bytes(sent), units.Bytes(before.sent))
+			c.Because(first, "@%s: %d sums are not regrouped: a device would send %s a step instead of %s", f.Name, n, units.Bytes(sent), units.Bytes(before.sent))
 			continue
 		}
 		if !c.May("add partial terms first", first) {
 			continue
 		}
 		m.Funcs[i] = g
-		c.Remarkf(nil, "@%s: partial terms are added first and reduced once, in sums: %d", f.Name, n)
+		c.Remarkf(nil, "@%s: partial terms are added first and reduced once in %s", f.Name, units.Plural(n, "sum"))
 	}
 	return nil
 }

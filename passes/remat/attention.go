@@ -40,7 +40,7 @@ func attentionsOf(c *pass.Context, h *phases) *attentions {
 	for _, k := range fusion.Cores(h.f, forward) {
 		whole := both[k.Exp]
 		if why := h.apart(k, whole); why != "" {
-			c.Remarkf(k.Exp, "what is over queries and keys is stored: %s", why)
+			c.Remarkf(k.Exp, "attention scores are stored: %s", why)
 			continue
 		}
 		if !c.May("rematerialize an attention", k.Exp) {
@@ -66,14 +66,14 @@ func attentionsOf(c *pass.Context, h *phases) *attentions {
 // of both.
 func (h *phases) apart(k, whole *fusion.Core) string {
 	if whole.Blocked != nil {
-		return "`" + whole.Blocked.Name + "` reads it, outside of the attention"
+		return "`" + whole.Blocked.Name + "` reads them outside of the attention"
 	}
 	if _, err := fusion.Analyze(k.Kernel(k.Results())); err != nil {
 		return err.Error()
 	}
 	for _, o := range whole.Ops {
 		if !h.forward[o] && op.Of(o).Class == op.Reduction {
-			return "`" + o.Name + "` sums it in the backward phase"
+			return "`" + o.Name + "` sums them in the backward phase"
 		}
 	}
 	return ""

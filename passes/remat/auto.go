@@ -104,7 +104,7 @@ func auto(c *pass.Context, m *ir.Module, x rule, rules []rule, w *rewriter) erro
 	}
 	chosen.b.markViews(w.again)
 	w.rewrite()
-	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, w.flops)
+	c.Remarkf(nil, "@step: the backward phase rematerializes %d operations, for %.3g more FLOP", w.count, w.flops)
 	return nil
 }
 
@@ -214,16 +214,16 @@ func (d *device) remark(n, devices int, budget int64, p plan) string {
 	}
 	of := ""
 	if budget < 1<<61 {
-		of = " of " + units.Bytes(budget)
+		of = " of a budget of " + units.Bytes(budget)
 	}
-	proof := "no choice does less"
+	proof := "no choice costs less"
 	if p.bound < p.flops {
-		proof = fmt.Sprintf("no choice does less than %.3g FLOP", float64(p.bound))
+		proof = fmt.Sprintf("no choice costs less than %.3g FLOP", float64(p.bound))
 	}
 	if p.flops == 0 {
-		return fmt.Sprintf("auto: %sactivations of at most %s%s, nothing is rematerialized", where, units.Bytes(p.peak), of)
+		return fmt.Sprintf("auto: %sactivations take at most %s%s; nothing is rematerialized", where, units.Bytes(p.peak), of)
 	}
-	return fmt.Sprintf("auto: %sactivations of at most %s%s, %.3g FLOP of rematerialization%s; %s", where, units.Bytes(p.peak), of, float64(p.flops), per, proof)
+	return fmt.Sprintf("auto: %sactivations take at most %s%s; rematerialization costs %.3g FLOP%s; %s", where, units.Bytes(p.peak), of, float64(p.flops), per, proof)
 }
 
 // tooLittle is the error of a budget that nothing fits in.

@@ -81,6 +81,6 @@ func (x *Choice) Run(c *pass.Context, m *ir.Module) error {
 	w := newRewriter(c, phasesOf(m.Func("step")), x.marked)
 	w.added = func(o *ir.Op, flops float64) { x.flops[x.device(o.Stage.Or(0))] += flops }
 	w.rewrite()
-	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", w.count, w.flops)
+	c.Remarkf(nil, "@step: the backward phase rematerializes %d operations, for %.3g more FLOP", w.count, w.flops)
 	return nil
 }

@@ -38,7 +38,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 		return nil
 	}
 	warnIdle(c, m, rules, r)
-	c.Remarkf(nil, "@step: %d operations are rematerialized in the backward phase, %.3g more flops", r.count, r.flops)
+	c.Remarkf(nil, "@step: the backward phase rematerializes %d operations, for %.3g more FLOP", r.count, r.flops)
 	return nil
 }
 
@@ -111,7 +111,7 @@ func named(c *pass.Context, h *phases, rules []rule) map[*ir.Op]bool {
 	}
 	leaves := func(v *ir.Value, to string) {
 		if v.Def != nil && again[v.Def] && where[v.Def] != to {
-			c.Because(v.Def, "`%s` of `%s` is kept: %s reads it", v.Def.Name, where[v.Def], cmp.Or(to, "what is outside"))
+			c.Because(v.Def, "`%s` of `%s` is kept: %s reads it", v.Def.Name, where[v.Def], cmp.Or(to, "an operation outside of the rules"))
 			delete(again, v.Def)
 		}
 	}

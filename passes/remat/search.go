@@ -158,7 +158,7 @@ func (s *Search) Best() (x *Choice, note string, err error) {
 	if !p.tried || p.excess <= 0 {
 		return x, "", nil
 	}
-	note = fmt.Sprintf("the least of %d plans that were tried, by %s, takes %s on a device, of which %s are temporaries of @step",
+	note = fmt.Sprintf("the smallest of %d plans that were tried, by %s, takes %s on a device, %s of them for temporaries of @step",
 		len(s.tried), p.by, units.Bytes(p.use.All), units.Bytes(p.use.Step))
 	if b := s.rule.budget; b > 0 && p.use.Step > b {
 		if !s.sides[worst].counts(b) {
@@ -168,7 +168,7 @@ func (s *Search) Best() (x *Choice, note string, err error) {
 				Note: []diag.Note{{Msg: note}},
 				Hint: "say at least so much, use smaller or more microbatches, or shard more"}
 		}
-		x.told = append(x.told, fmt.Sprintf("auto: more than the budget of %s, which activations alone are within: %s", units.Bytes(b), note))
+		x.told = append(x.told, fmt.Sprintf("auto: the plan exceeds the budget of %s, though activations alone do not: %s", units.Bytes(b), note))
 	}
 	return x, note, nil
 }
@@ -194,11 +194,11 @@ func (s *Search) tell(x *Choice) (out []string) {
 		if len(x.picks) > 1 {
 			where, per = fmt.Sprintf("device %d of the pipeline: ", d), " for each microbatch"
 		}
-		kept := fmt.Sprintf("activations of at most %s", units.Bytes(p.plan.peak))
+		kept := fmt.Sprintf("activations take at most %s", units.Bytes(p.plan.peak))
 		if p.again != nil {
 			kept = "as by " + p.by
 		}
-		text := fmt.Sprintf("auto: %s%s, %.3g FLOP of rematerialization%s", where, kept, p.work, per)
+		text := fmt.Sprintf("auto: %s%s; rematerialization costs %.3g FLOP%s", where, kept, p.work, per)
 		if p.tried {
 			text += fmt.Sprintf("; the plan takes %s, %s of them temporaries", units.Bytes(p.use.All), units.Bytes(p.use.Step))
 		}

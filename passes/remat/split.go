@@ -66,7 +66,7 @@ func split(c *pass.Context, f *ir.Func, parts map[*ir.Stack][]int, made func(s *
 				f.Inline(p)
 			}
 		}
-		c.Remarkf(nil, "@step: instances of %s differ in what they rematerialize, and are written as stacks of %v", s.Name, parts[s])
+		c.Remarkf(nil, "@step: instances of %s rematerialize different operations and are split into stacks of %v", s.Name, parts[s])
 	}
 }
 

@@ -79,7 +79,7 @@ func roll(c *pass.Context, m *ir.Module, f *ir.Func, list string, omitted gap) (
 		if s.takes(g) && c.May(fmt.Sprintf("write `%s` of @%s once", name, f.Name), nil) {
 			t := s.fold(g)
 			covers = covers || g.omitted > 0
-			c.Remarkf(nil, "@%s: `%s`, %d times", f.Name, name, t.Count)
+			c.Remarkf(nil, "@%s: `%s` is repeated %d times", f.Name, name, t.Count)
 		}
 	}
 	s.finish()

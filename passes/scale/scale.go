@@ -36,7 +36,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 			if o.Name == op.Grad {
 				s := &scaling{f: f, rule: rule.Scale, made: map[*ir.Op]bool{}}
 				s.run(i)
-				c.Remarkf(o, "@%s: the loss is scaled, %s; a step with a gradient that is not finite is skipped", f.Name, rule.Scale)
+				c.Remarkf(o, "@%s: the loss is scaled (%s); a step is skipped if a gradient is not finite", f.Name, rule.Scale)
 				break
 			}
 		}

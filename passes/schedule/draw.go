@@ -21,7 +21,7 @@ func draw(c *pass.Context, x *pipeline.Schedule) error {
 	if err != nil {
 		return err
 	}
-	c.Remarkf(nil, "@step: a bubble of %.1f%% if all stages take the same time, and a backward pass twice that of a forward pass; activations held at most, by device: %v",
+	c.Remarkf(nil, "@step: a bubble of %.1f%% if all stages take the same time and a backward pass takes twice as long as a forward pass; most activations held, by device: %v",
 		100*r.Bubble, r.Peak)
 	if x.Shape.Chunks > 1 {
 		stages := make([][]int, x.Shape.Devices)

@@ -126,7 +126,7 @@ func (p *plan) function(m *ir.Module, f *ir.Func) error {
 	err := p.assign(m, parts, true)
 	var e *diag.Error
 	if errors.As(err, &e) && e.Code == related {
-		p.Remarkf(nil, "@%s takes the whole batch at once: %s", f.Name, e.Msg)
+		p.Remarkf(nil, "@%s takes the entire batch at once: %s", f.Name, e.Msg)
 		return p.assign(m, f, false)
 	}
 	if err == nil {
@@ -163,7 +163,7 @@ func (p *plan) assign(m *ir.Module, f *ir.Func, micro bool) error {
 	case p.rule != nil:
 		p.Remarkf(nil, "blocks per stage: %v; %d microbatches", t.counts, p.micro)
 	default:
-		p.Remarkf(nil, "gradients of %d microbatches add up", p.micro)
+		p.Remarkf(nil, "gradients are accumulated over %d microbatches", p.micro)
 	}
 	if err := microbatch(m, f, t); err != nil || p.rule == nil {
 		return err

@@ -123,7 +123,7 @@ func (p *padder) tell(c *pass.Context, o *ir.Op) {
 	for _, v := range o.Results {
 		if n := p.pads[v]; n > 0 {
 			row := v.Type.Axes[v.Type.Rank()-1].Size
-			c.Remarkf(o, "rows of %s, %d bytes each, have %d of padding behind them", v.Type, row*v.Type.DType.Size(), n*v.Type.DType.Size())
+			c.Remarkf(o, "rows of %s have %d bytes each and %d bytes of padding after them", v.Type, row*v.Type.DType.Size(), n*v.Type.DType.Size())
 		}
 	}
 }
