@@ -40,7 +40,7 @@ func TestInside(t *testing.T) {
 	if diff := compile("--stop-after", "autodiff", "--print-after", "autodiff").out; diff == "" || without != diff {
 		t.Error("without cleanup, the IR before precision is not that after autodiff")
 	}
-	if r := compile("-o", "b.bin", "--why", "fuse"); !strings.Contains(r.out, "is not joined to") {
+	if r := compile("-o", "b.bin", "--why", "fuse"); !strings.Contains(r.out, "is not fused with") {
 		t.Errorf("--why fuse: %s", r.out)
 	}
 	if read(t, "a.bin") != read(t, "b.bin") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ptc/runtime/explain"
 	"ptc/runtime/report"
 )
 
@@ -32,7 +33,7 @@ func TestReportAndDocument(t *testing.T) {
 	if err := json.Unmarshal([]byte(must(t, "explain", "a.bin", "--json").out), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Version != 2 || d.Report.Version != report.Version || d.Report.Memory == nil || len(d.Report.Texts) == 0 || d.Model == "" {
+	if d.Version != explain.Version || d.Report.Version != report.Version || d.Report.Memory == nil || len(d.Report.Texts) == 0 || d.Model == "" {
 		t.Errorf("the document is of versions %d and %d", d.Version, d.Report.Version)
 	}
 	for _, c := range []struct {

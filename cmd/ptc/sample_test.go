@@ -245,7 +245,7 @@ func TestSampleReadsPrompts(t *testing.T) {
 			}
 		}
 	}
-	if e := must(t, "explain", "s.bin", "--section", "remarks").out; !strings.Contains(e, "by blocks of 23 positions") {
+	if e := must(t, "explain", "s.bin", "--section", "remarks").out; !strings.Contains(e, "in blocks of 23 positions") {
 		t.Errorf("nothing says how prompts are read:\n%s", e)
 	}
 	if e := must(t, "explain", "s.bin").out; strings.Contains(e, " 0 launches") || !strings.Contains(e, "launches") {

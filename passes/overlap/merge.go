@@ -94,7 +94,7 @@ func (m *merger) add(k kind, x *ir.Op, limit func(kind) int64) {
 	if b := m.open[k]; b != nil {
 		full := part != b.part || !parts && b.bytes+n > limit(k)
 		if full && m.c.Asked() {
-			m.c.Because(x, "`%s` over %s does not join the exchange of the previous %d: its bucket has %s and is full", x.Name, k.over, len(b.members), units.Bytes(b.bytes))
+			m.c.Because(x, "`%s` over %s is not merged with the previous %d: the bucket of %s is full", x.Name, k.over, len(b.members), units.Bytes(b.bytes))
 		}
 		if full || !m.c.May("one exchange with", b.members[len(b.members)-1]) {
 			m.end(k)
