@@ -114,7 +114,7 @@ var layoutCases = []struct{ rules, code, says string }{
 	{"recompute auto { budget = 1.5 }", "E0420", "in whole bytes"},
 	{"recompute auto { budget = 0.1 GiB }", "", ""},
 	{"offload optimizer to host { piece = 1.5 }", "E0418", "in whole bytes"},
-	{"offload activations to host { piece = 1 MiB }", "E0418", "activations are not cut into pieces"},
+	{"offload activations to host { piece = 1 MiB }", "E0418", "activations are not split into pieces"},
 	{"offload optimizer, activations to host { piece = 1 MiB }", "", ""},
 	{"mesh dp = 2  shard batch over dp  zero 3 over dp { prefetch = 2 }  overlap none", "E0415", "`overlap` lets none run"},
 	{"mesh dp = 2  shard batch over dp  overlap reduce_scatter  zero 3 over dp { prefetch = 2 }", "E0415", "`overlap` lets none run"},

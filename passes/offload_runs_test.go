@@ -71,13 +71,13 @@ func TestPiecesInFlightOfRuns(t *testing.T) {
 		if got := arena - 2*param; got > int64(5*c.piece) || host != 2*param {
 			t.Errorf("%+v: %d bytes besides parameters and gradients, want at most %d; %d on the host", c, got, 5*c.piece, host)
 		}
-		fetched, stored, waits := 0, 0, 0
+		loaded, stored, waits := 0, 0, 0
 		for _, o := range f.Ops {
 			switch {
 			case op.Has(o, op.Copies) && !o.Start:
 				waits++
 			case op.Has(o, op.Loads) && o.Ahead == 1:
-				fetched++
+				loaded++
 			case op.Has(o, op.Completes) && o.Ahead == -1:
 				stored++
 			}
@@ -86,18 +86,18 @@ func TestPiecesInFlightOfRuns(t *testing.T) {
 		if c.rows*128 <= 3*c.piece {
 			few = 1
 		}
-		if fetched != 1 || stored != few || waits != 0 {
-			t.Errorf("%+v: %d fetches for the next block, %d stores of the one before, %d transfers with nothing to overlap with\n%s", c, fetched, stored, waits, ir.Print(m))
+		if loaded != 1 || stored != few || waits != 0 {
+			t.Errorf("%+v: %d loads for the next block, %d stores of the one before, %d transfers with nothing to overlap with\n%s", c, loaded, stored, waits, ir.Print(m))
 		}
 	}
 }
 
-// What cannot be done in pieces is fetched whole in its run.
+// What cannot be done in pieces is loaded whole in its run.
 func TestOffloadShapeOfRuns(t *testing.T) {
 	const head = "ptir 1 global \"m\"\n\nfunc @step class=entry\n  arg %0 : f32[a=64, b=16] param \"w\" init=zeros()\n  arg %1 : f32[a=64, b=16] state \"w/m\" init=zeros()\n"
 	for _, c := range []struct {
 		name, body    string
-		pieces, moved int // fetches of an instance, states that leave
+		pieces, moved int // loads of an instance, states that leave
 	}{
 		{"in pieces", "  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %2 state \"w/m\"\n", 4, 1},
 		{"a norm of the state", "  %2 : f32[a=64, b=16] = add %0, %1\n  %3 : f32[] = reduce_sum %2 over=(a, b)\n  %4 : f32[a=64, b=16] = mul %2, %3\n  result %4 state \"w/m\"\n", 1, 1},
@@ -112,10 +112,10 @@ func TestOffloadShapeOfRuns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := offloadedRuns(t, repeatedly(head+c.body+"end\n", 6), 1024)
-			fetches, moved := 0, 0
+			loads, moved := 0, 0
 			for _, o := range m.Func("step").Ops {
 				if o.Name == collective.HostToDevice {
-					fetches++
+					loads++
 				}
 			}
 			for _, a := range m.Func("step").Args {
@@ -123,8 +123,8 @@ func TestOffloadShapeOfRuns(t *testing.T) {
 					moved++
 				}
 			}
-			if fetches != c.pieces || moved != c.moved {
-				t.Errorf("%d fetches, %d states elsewhere; want %d and %d\n%s", fetches, moved, c.pieces, c.moved, ir.Print(m))
+			if loads != c.pieces || moved != c.moved {
+				t.Errorf("%d loads, %d states elsewhere; want %d and %d\n%s", loads, moved, c.pieces, c.moved, ir.Print(m))
 			}
 		})
 	}
@@ -160,7 +160,7 @@ end
 }
 
 // Activations of repeated blocks are stored once in the run of the forward phase and
-// fetched once in that of the backward phase, whatever the number of blocks and
+// loaded once in that of the backward phase, whatever the number of blocks and
 // microbatches; on the device they are then of a block or two. The program is executed
 // after each pass.
 func TestActivationsOfRuns(t *testing.T) {
@@ -178,7 +178,7 @@ func TestActivationsOfRuns(t *testing.T) {
 		{"zb_h1", mesh("pp", 2), ir.Terms{pipelined("zb_h1", 4)}, 8, 16},
 	} {
 		t.Run(l.name, func(t *testing.T) {
-			type found struct{ device, host, params, stores, fetches int64 }
+			type found struct{ device, host, params, stores, loads int64 }
 			look := func(layers int, k *check.Checker) (x found) {
 				sizes.Layers = layers
 				m := lowered(t, sizes, l.mesh, append(ir.Terms{offloadedOf("blocks.*", "host")}, l.rules...), Options{}, k)
@@ -192,7 +192,7 @@ func TestActivationsOfRuns(t *testing.T) {
 						case op.Has(o, op.Stores) && o.Run != nil:
 							x.stores++
 						case op.Has(o, op.Loads) && o.Run != nil:
-							x.fetches++
+							x.loads++
 						case op.Has(o, op.Copies) && len(f.Tasks) == 0:
 							t.Errorf("a transfer outside of runs")
 						}
@@ -207,7 +207,7 @@ func TestActivationsOfRuns(t *testing.T) {
 				return x
 			}
 			few, many := look(l.layers, check.New(1)), look(l.twice, nil)
-			if few.stores == 0 || few.stores != many.stores || few.fetches != many.fetches {
+			if few.stores == 0 || few.stores != many.stores || few.loads != many.loads {
 				t.Errorf("%+v, twice as many blocks %+v", few, many)
 			}
 			if l.name == "zb_h1" {

@@ -180,13 +180,13 @@ func @step class=entry
 end
 `
 
-// TestOffloadShape: what cannot be done in pieces is fetched whole, and what is
+// TestOffloadShape: what cannot be done in pieces is loaded whole, and what is
 // no tensor stays.
 func TestOffloadShape(t *testing.T) {
 	const head = "ptir 1 global \"m\"\n\nfunc @step class=entry\n  arg %0 : f32[a=64, b=16] param \"w\" init=zeros()\n  arg %1 : f32[a=64, b=16] state \"w/m\" init=zeros()\n"
 	for _, c := range []struct {
 		name, body    string
-		pieces, moved int // fetches, states that leave
+		pieces, moved int // loads, states that leave
 	}{
 		{"in pieces", "  %2 : f32[a=64, b=16] = add %0, %1\n  result %2 param \"w\"\n  result %2 state \"w/m\"\n", 4, 1},
 		{"a norm of the state", "  %2 : f32[a=64, b=16] = add %0, %1\n  %3 : f32[] = reduce_sum %2 over=(a, b)\n  %4 : f32[a=64, b=16] = mul %2, %3\n  result %4 state \"w/m\"\n", 1, 1},
@@ -211,10 +211,10 @@ func TestOffloadShape(t *testing.T) {
 					t.Errorf("%s: %s by %.3g", r.Pass, r.Worst, r.Diff)
 				}
 			}
-			fetches, moved := 0, 0
+			loads, moved := 0, 0
 			for _, o := range m.Func("step").Ops {
 				if o.Name == collective.HostToDevice {
-					fetches++
+					loads++
 				}
 			}
 			for _, a := range m.Func("step").Args {
@@ -222,8 +222,8 @@ func TestOffloadShape(t *testing.T) {
 					moved++
 				}
 			}
-			if fetches != c.pieces || moved != c.moved {
-				t.Errorf("%d fetches, %d states elsewhere; want %d and %d\n%s", fetches, moved, c.pieces, c.moved, ir.Print(m))
+			if loads != c.pieces || moved != c.moved {
+				t.Errorf("%d loads, %d states elsewhere; want %d and %d\n%s", loads, moved, c.pieces, c.moved, ir.Print(m))
 			}
 		})
 	}

@@ -293,7 +293,7 @@ func (e *entry) coincide(leave *ir.Op) error {
 	return nil
 }
 
-// piece is the buffer of the piece of operand n that o fetches.
+// piece is the buffer of the piece of operand n that o loads.
 func (e *entry) piece(o *ir.Op, n int) int {
 	axis, from, _, _ := op.Piece(o)
 	t, of := o.Args[n].Type, &e.Buffers[e.at[o.Args[n]]]

@@ -17,7 +17,7 @@ func init() {
 }
 
 // memories: what computes and what exchanges reads and writes device memory
-// alone; what is elsewhere is fetched before, and a new parameter or state is in
+// alone; what is elsewhere is copied to the device first, and a new parameter or state is in
 // the memory of the old one.
 func memories(m *ir.Module) diag.List {
 	var l diag.List

@@ -45,7 +45,7 @@ func (d *Offload) read(r *reading) {
 	r.options(d.Options, map[string]func(syntax.Expr){"piece": func(x syntax.Expr) {
 		n, ok := r.bytes(x, "E0418", "the size of a piece", "4 MiB", 1)
 		if ok && len(what) > 0 && !slices.Contains(what, "optimizer") {
-			r.f.Wants("E0418", x, "`offload optimizer`, whose states are fetched in pieces", "", "activations are not cut into pieces")
+			r.f.Wants("E0418", x, "`offload optimizer`, whose states are copied in pieces", "", "activations are not split into pieces")
 		} else if ok {
 			l.Piece = int64(n)
 		}

@@ -102,7 +102,7 @@ func (u uses) writes(v *ir.Value) []extent {
 }
 
 // readsOf says which bytes of old operand n of o is: all, those of the piece
-// that it fetches, or those of the part of old that it is.
+// that it copies to the device, or those of the part of old that it is.
 func readsOf(o *ir.Op, n int, old *ir.Value, parts map[*ir.Value]span) (span, bool) {
 	a := o.Args[n]
 	s, ok := parts[a]

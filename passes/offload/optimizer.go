@@ -49,7 +49,7 @@ type optimizer struct {
 	bytes   int64
 	left    int64 // of states that stay
 	pieces  int   // how many
-	atOnces int   // tensors that are fetched at once
+	atOnces int   // tensors that are loaded at once
 }
 
 func (o *optimizer) run() {

@@ -19,7 +19,7 @@ type activations struct {
 	stays   map[*ir.Value]bool // what leaves the function, or goes from tick to tick
 	leaves  map[*ir.Value]*ir.Op
 	stores  map[departure][]*ir.Value
-	fetches map[arrival][]*ir.Value
+	loads map[arrival][]*ir.Value
 	n, soon int64 // how many, of all instances and microbatches; and that come back soon
 	bytes   int64
 }
@@ -40,7 +40,7 @@ type arrival struct {
 
 func newActivations(f *ir.Func, rules []rule, forward map[*ir.Op]bool) *activations {
 	a := &activations{f: f, rules: rules, forward: forward, readers: map[*ir.Value][]int{}, stays: map[*ir.Value]bool{}, leaves: map[*ir.Value]*ir.Op{},
-		stores: map[departure][]*ir.Value{}, fetches: map[arrival][]*ir.Value{}}
+		stores: map[departure][]*ir.Value{}, loads: map[arrival][]*ir.Value{}}
 	a.begins, a.ends = bounds(f)
 	a.paths = pathsOf(f, a.begins, a.ends)
 	for i, x := range f.Ops {
@@ -130,7 +130,7 @@ func (a *activations) value(v *ir.Value, i, rule int) {
 	a.soon += near
 	a.stores[from] = append(a.stores[from], v)
 	for _, t := range to {
-		a.fetches[t] = append(a.fetches[t], v)
+		a.loads[t] = append(a.loads[t], v)
 	}
 }
 
@@ -177,14 +177,14 @@ func (a *activations) arrival(v *ir.Value, r int) (b arrival, ok bool) {
 	return arrival{at: r, run: x.Run}, x.Run != nil && x.Run.Stack == v.In() && x.Name != ir.Leave
 }
 
-// rewrite places the stores and fetches, one for all values that leave, or come
+// rewrite places the stores and loads, one for all values that leave, or come
 // back, at one place.
 func (a *activations) rewrite() {
 	w := &rewriter{activations: a, away: map[*ir.Value]*ir.Value{}, back: map[home]*ir.Value{}}
 	for i, x := range a.f.Ops {
-		w.fetch(arrival{i, nil}, x)
+		w.load(arrival{i, nil}, x)
 		if x.Run != nil {
-			w.fetch(arrival{i, x.Run}, x)
+			w.load(arrival{i, x.Run}, x)
 		}
 		if !a.forward[x] {
 			w.read(x)
@@ -237,8 +237,8 @@ func (w *rewriter) store(at departure, like *ir.Op) {
 	}
 }
 
-func (w *rewriter) fetch(at arrival, like *ir.Op) {
-	vs := w.fetches[at]
+func (w *rewriter) load(at arrival, like *ir.Op) {
+	vs := w.loads[at]
 	if vs == nil {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"ptc/ir/op"
 )
 
-// site is where states are fetched whole: in a run that reads them, or outside.
+// site is where states are loaded whole: in a run that reads them, or outside.
 type site struct {
 	run    *ir.Run
 	at     int    // number of the operation before which they are
@@ -17,7 +17,7 @@ type site struct {
 	states []*ir.Value
 }
 
-// atOnce fetches the states of u whole, before the first operation that reads one, in
+// atOnce loads the states of u whole, before the first operation that reads one, in
 // each run that does, and stores the new ones where all of them are computed and all
 // old ones read.
 func (o *optimizer) atOnce(u *update) {
@@ -57,7 +57,7 @@ func (o *optimizer) atOnce(u *update) {
 		out = append(out, x)
 		return x
 	}
-	with := map[*ir.Run]map[*ir.Value]*ir.Value{} // what is fetched, by site
+	with := map[*ir.Run]map[*ir.Value]*ir.Value{} // what is loaded, by site
 	var last map[*ir.Value]*ir.Value
 	for i := 0; i <= len(o.f.Ops); i++ {
 		for _, s := range sites {
@@ -96,12 +96,12 @@ func (o *optimizer) atOnce(u *update) {
 	o.atOnces += len(u.states) * u.states[0].Value.Count()
 }
 
-// keep stores new states, those that were fetched as others from there.
-func (o *optimizer) keep(fresh []*ir.Result, fetched map[*ir.Value]*ir.Value, emit func(x *ir.Op) *ir.Op) {
+// keep stores new states, those that were loaded as others from there.
+func (o *optimizer) keep(fresh []*ir.Result, loaded map[*ir.Value]*ir.Value, emit func(x *ir.Op) *ir.Op) {
 	var vs []*ir.Value
 	for _, r := range fresh {
 		v := r.Value
-		if w := fetched[v]; w != nil {
+		if w := loaded[v]; w != nil {
 			v = w
 		}
 		vs = append(vs, v)
@@ -111,8 +111,8 @@ func (o *optimizer) keep(fresh []*ir.Result, fetched map[*ir.Value]*ir.Value, em
 	}
 }
 
-// sites are where the states of u are fetched, in the order of the text. What is there
-// once is fetched in one place, outside of runs; what nothing reads but a result, at the
+// sites are where the states of u are loaded, in the order of the text. What is there
+// once is loaded in one place, outside of runs; what nothing reads but a result, at the
 // end.
 func (o *optimizer) sites(u *update, begins, ends []int, end *ir.Run) (sites []*site) {
 	of := map[*ir.Run]*site{}

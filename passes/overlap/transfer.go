@@ -36,7 +36,7 @@ const maxLong = MaxOpen / 8
 func transfers(f *ir.Func) int64 {
 	c := &copies{f: f}
 	c.each(c.storeLate)
-	c.each(c.fetchEarly)
+	c.each(c.loadEarly)
 	return c.started
 }
 
@@ -149,12 +149,12 @@ func (c *copies) storeLate(t *text) {
 }
 
 // room is how many bytes the stores may have that are done an iteration later. What is under way
-// from iteration to iteration has two places all the time: of what a run fetches first and stores
+// from iteration to iteration has two places all the time: of what a run loads first and stores
 // last, so much that with three pieces in turns it is no more than five are. Of what a run
 // only stores, as much as is stored at once.
 func (t *text) room() int64 {
 	var most, first, stored int64
-	kernels, fetches := 0, 0
+	kernels, loads := 0, 0
 	for _, x := range t.ops {
 		switch {
 		case op.Has(x, op.Calls):
@@ -162,7 +162,7 @@ func (t *text) room() int64 {
 		case op.Has(x, op.Stores):
 			stored = max(stored, moved(x))
 		case op.Has(x, op.Loads):
-			if fetches++; kernels == 0 {
+			if loads++; kernels == 0 {
 				first += moved(x)
 			}
 			most = max(most, moved(x))
@@ -171,9 +171,9 @@ func (t *text) room() int64 {
 	switch {
 	case t.run == nil:
 		return 0
-	case fetches == 0:
+	case loads == 0:
 		return stored
-	case fetches <= 3:
+	case loads <= 3:
 		return most
 	}
 	return most - first
@@ -198,9 +198,9 @@ func doneOf(f *ir.Func, x *ir.Op, with map[*ir.Value]*ir.Value) *ir.Op {
 	return d
 }
 
-// fetchEarly splits fetches: all that one operation reads are started where
+// loadEarly splits loads: all that one operation reads are started where
 // those before them are done, but not too early.
-func (c *copies) fetchEarly(t *text) {
+func (c *copies) loadEarly(t *text) {
 	first := readers(t.ops)
 	at, kernels := map[*ir.Op]int{}, make([]int, len(t.ops)+1)
 	begin, _ := t.body() // or behind the last run
@@ -219,9 +219,9 @@ func (c *copies) fetchEarly(t *text) {
 		}
 	}
 	starts, dones := map[int][]*ir.Op{}, map[int][]*ir.Op{}
-	next := map[int][]*ir.Op{} // of the next instance, behind what this one fetches before it needs them
+	next := map[int][]*ir.Op{} // of the next instance, behind what this one loads before it needs them
 	early := map[*ir.Op]bool{}
-	var before, now int // readers of the fetches before, and of these
+	var before, now int // readers of the loads before, and of these
 	open := 0
 	for i, x := range t.ops {
 		if t.runs[x] != nil {

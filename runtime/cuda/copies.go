@@ -16,7 +16,7 @@ func (m *memories) end(buffer int) copyEnd {
 	return m.arena.end(b.Offset)
 }
 
-// moves are the copies of a fetch or store.
+// moves are the copies of a copy between memories.
 func (m *memories) moves(in *program.Instr) (out []transfer) {
 	src, dst := in.Ends()
 	for i := range src {

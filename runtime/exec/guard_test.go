@@ -11,10 +11,10 @@ import (
 	"ptc/runtime/program"
 )
 
-// guardedPlan computes its loss from data while a state is fetched, then changes a
+// guardedPlan computes its loss from data while a state is loaded, then changes a
 // parameter and the state.
 //
-//	start fetch ── loss = early = x ── g = x ┆ double w ── done ── double m ── store ── late = x
+//	start load ── loss = early = x ── g = x ┆ double w ── done ── double m ── store ── late = x
 func guardedPlan() *program.Plan {
 	axes := []program.Axis{{Name: "x", Size: 16, Global: 16}}
 	buffer := func(space program.Space, memory string, at int64) program.Buffer {

@@ -12,7 +12,7 @@ import (
 )
 
 // offloadPlan has a state of 2×16 elements in another memory, in two pieces. A
-// step doubles each: the second is fetched while the first is doubled, and the
+// step doubles each: the second is loaded while the first is doubled, and the
 // first stored while the second is.
 func offloadPlan(memory string) *program.Plan {
 	axes := func(rows int) []program.Axis {

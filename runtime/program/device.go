@@ -66,7 +66,7 @@ const (
 )
 
 // Memories that a device has besides its own. Kernels do not reach them: what is
-// there is fetched and stored.
+// there is loaded and stored.
 const (
 	Host = "host" // memory of the host
 	Disk = "disk" // a file

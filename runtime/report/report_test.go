@@ -146,7 +146,7 @@ func disjoint(t *testing.T, all []rectangle) {
 	}
 }
 
-// covered holds that what instructions read and write is inside of values. What is fetched
+// covered holds that what instructions read and write is inside of values. What is loaded
 // in pieces, or read before it is written, is all there in the places that are read.
 func covered(t *testing.T, p *program.Plan, all []rectangle) {
 	t.Helper()

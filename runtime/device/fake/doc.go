@@ -19,8 +19,8 @@
 //
 // As late as possible, with one device:
 //
-//	program   start fetch x ── kernel a ── kernel b, no wait ── done x ── kernel c
-//	fake      x is NaN ── a b ── fetch x ── c
+//	program   start load x ── kernel a ── kernel b, no wait ── done x ── kernel c
+//	fake      x is NaN ── a b ── load x ── c
 //
 // It imports runtime/device and runtime/program. Only tests import it.
 package fake

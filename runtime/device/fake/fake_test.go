@@ -54,9 +54,9 @@ const (
 	loss
 )
 
-// plan fetches the state, meanwhile adds to the data, then to the state.
+// plan loads the state, meanwhile adds to the data, then to the state.
 //
-//	start fetch ── temporary = data + 1 ── done ── state = state + 1
+//	start load ── temporary = data + 1 ── done ── state = state + 1
 func plan() *program.Plan {
 	axes := []program.Axis{{Name: "x", Size: 16, Global: 16}}
 	buffer := func(memory string, at int64) program.Buffer {

@@ -7,7 +7,7 @@
 // comes a device.Engine. A program is replayed from one communication or transfer
 // to the next:
 //
-//	kernels ── all_reduce ── kernels ── fetch ── kernels ── done ── kernels
+//	kernels ── all_reduce ── kernels ── copy ── kernels ── done ── kernels
 //	                                      ╰ the device's goroutine for transfers ╯
 //
 // A launch runs on the caller's goroutine and has ended when it returns. What a

@@ -26,7 +26,7 @@ func (o *ownPart) copy() error {
 	return nil
 }
 
-// transfer is a captured fetch or store: copies between memories of the device.
+// transfer is a captured operation that copies between memories of the device.
 type transfer struct {
 	src, dst []device.Range
 	finished chan error // one value for each time that it was started

@@ -15,7 +15,7 @@ type failing struct{ err error }
 func (f *failing) Replay(int, int, int) error { return f.err }
 func (*failing) Close()                       {}
 
-// offloaded is a device that fetches 64 bytes concurrently with a kernel.
+// offloaded is a device that loads 64 bytes concurrently with a kernel.
 func offloaded(t *testing.T, memory string, k Kernels) device.Engine {
 	t.Helper()
 	axes := []program.Axis{{Name: "col", Size: 16, Global: 16}}
