@@ -7,7 +7,6 @@ import (
 	"ptc/passes/autodiff"
 	"ptc/passes/chunk"
 	"ptc/passes/collectives"
-	"ptc/passes/context"
 	"ptc/passes/fuse"
 	"ptc/passes/memory"
 	"ptc/passes/offload"
@@ -18,6 +17,7 @@ import (
 	"ptc/passes/precision"
 	"ptc/passes/propagate"
 	"ptc/passes/remat"
+	"ptc/passes/ringattention"
 	"ptc/passes/roll"
 	"ptc/passes/scale"
 	"ptc/passes/schedule"
@@ -53,7 +53,7 @@ var Table = []Pass{
 	{Name: "simplify", Doc: "removes common subexpressions and dead code, folds constants, applies algebra",
 		Run: simplify.Run, In: ir.Global, Out: ir.Global, Enabled: optional},
 	{Name: "context", Doc: "rewrites attention to the form of kernels, or to a ring over a sharded sequence",
-		Run: context.Run, In: ir.Global, Out: ir.Global},
+		Run: ringattention.Run, In: ir.Global, Out: ir.Global},
 	{Name: "scale", Doc: "multiplies an f16 loss by a scale, divides its gradients, skips steps that overflow",
 		Run: scale.Run, In: ir.Global, Out: ir.Global, Required: true},
 	{Name: "autodiff", Doc: "replaces symbolic gradients by the operations of reverse mode",

@@ -61,7 +61,7 @@ var elsewhere = map[string][]string{
 	"passes/passtest/mutate_change.go": {"max"},                  // a reduction
 	"passes/passtest/random.go":        {"random"},               // a module
 	"passes/stage/pieces.go":           {"max"},                  // a reduction
-	"passes/context/context.go":        {"gather"},               // a way to compute attention
+	"passes/ringattention/rewrite.go":  {"gather"},               // a way to compute attention
 	"ir/layout/rules.go":               {"gather", "accumulate"}, // a way to compute attention, and an option of layouts
 	"passes/simplify/rules_arith.go":   {"detach"},               // a rule
 	"backend/tile/schedule/text.go":    {"dot", "split"},         // fields of a schedule

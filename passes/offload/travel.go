@@ -19,7 +19,7 @@ type activations struct {
 	stays   map[*ir.Value]bool // what leaves the function, or goes from tick to tick
 	leaves  map[*ir.Value]*ir.Op
 	stores  map[departure][]*ir.Value
-	loads map[arrival][]*ir.Value
+	loads   map[arrival][]*ir.Value
 	n, soon int64 // how many, of all instances and microbatches; and that come back soon
 	bytes   int64
 }

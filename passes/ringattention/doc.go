@@ -1,4 +1,4 @@
-// Package context gives attention its form, and cuts it along the sequence:
+// Package ringattention gives attention its form, and splits it along the sequence (the pass `context`):
 // ir(Global) → ir(Global).
 //
 // In: a module of which the layout shards an axis of positions, `shard seq over
@@ -33,4 +33,4 @@
 //	gate.go    sinks that are written as a gate of the result
 //
 // Imports internal/diag, ir, ir/fusion, ir/layout, ir/op, passes/pass.
-package context
+package ringattention

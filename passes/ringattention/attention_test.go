@@ -1,4 +1,4 @@
-package context_test
+package ringattention_test
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"ptc/ir/verify"
 	"ptc/passes"
 	"ptc/passes/check"
-	"ptc/passes/context"
 	"ptc/passes/pass"
 	"ptc/passes/passtest"
+	"ptc/passes/ringattention"
 )
 
-func TestGolden(t *testing.T) { passtest.Golden(t, "testdata/*.txtar", context.Run, nil) }
+func TestGolden(t *testing.T) { passtest.Golden(t, "testdata/*.txtar", ringattention.Run, nil) }
 
 // model builds attentions of all kinds over tokens that are looked up.
 type model struct {
@@ -347,7 +347,7 @@ func first(c *pass.Context, name string) string {
 func TestLogicalOrderOutside(t *testing.T) {
 	m := build(8, 2, 1, shape{}, "zigzag")
 	before := m.Clone()
-	if err := context.Run(&pass.Context{}, m); err != nil {
+	if err := ringattention.Run(&pass.Context{}, m); err != nil {
 		t.Fatal(err)
 	}
 	f, g := before.Funcs[0], m.Funcs[0]
