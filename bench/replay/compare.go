@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +56,7 @@ func (b builds) compare(n int, e entry) (o outcome, err error) {
 	}
 	switch {
 	case base.Message != next.Message:
-		o.differs = fmt.Sprintf("  base: %s\n  next: %s\n", orCompiles(base.Message), orCompiles(next.Message))
+		o.differs = fmt.Sprintf("  base: %s\n  next: %s\n", cmp.Or(base.Message, "compiles"), cmp.Or(next.Message, "compiles"))
 	case base != next:
 		o.differs, err = b.difference(dir, source, e, plans)
 	default:
@@ -77,14 +80,6 @@ func (b builds) made(bin string, e entry, source, plan string) (result, error) {
 	return result{Plan: fmt.Sprintf("%x", sha256.Sum256(text))}, nil
 }
 
-// orCompiles is what a build said, or that it compiled.
-func orCompiles(message string) string {
-	if message == "" {
-		return "compiles"
-	}
-	return message
-}
-
 // compileWith runs one build, and is what it says if it fails.
 func compileWith(bin string, e entry, source, plan string, more ...string) string {
 	args := append([]string{"compile", source, "--target", e.target, "-q", "-o", plan}, more...)
@@ -101,11 +96,7 @@ func compileWith(bin string, e entry, source, plan string, more ...string) strin
 	cmd := exec.Command(bin, args...)
 	cmd.Stderr = &text
 	if err := cmd.Run(); err != nil {
-		message := strings.TrimSpace(text.String())
-		if message == "" {
-			message = err.Error()
-		}
-		return message
+		return cmp.Or(strings.TrimSpace(text.String()), err.Error())
 	}
 	return ""
 }
@@ -129,30 +120,24 @@ func (b builds) difference(dir, source string, e entry, plans [2]string) (string
 
 // firstDump is the name of the first pass whose dumps differ.
 func (b builds) firstDump(dirs [2]string) (string, error) {
-	var files [2][]os.DirEntry
-	for i, d := range dirs {
-		var err error
-		if files[i], err = os.ReadDir(d); err != nil {
-			return "", err
-		}
-	}
-	for i, f := range files[0] {
-		if i >= len(files[1]) || files[1][i].Name() != f.Name() {
-			return "the list of passes, at " + f.Name(), nil
-		}
-		base, err := os.ReadFile(filepath.Join(dirs[0], f.Name()))
+	files, err := filepath.Glob(filepath.Join(dirs[0], "*.ptir"))
+	for _, file := range files {
+		name := filepath.Base(file)
+		base, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
-		next, err := os.ReadFile(filepath.Join(dirs[1], f.Name()))
-		if err != nil {
+		next, err := os.ReadFile(filepath.Join(dirs[1], name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "the list of passes, at " + name, nil
+		} else if err != nil {
 			return "", err
 		}
 		if b.allowed.text(string(base)) != b.allowed.text(string(next)) {
-			return strings.TrimSuffix(f.Name(), ".ptir"), nil
+			return strings.TrimSuffix(name, ".ptir"), nil
 		}
 	}
-	return "code, behind the last pass", nil
+	return "code, behind the last pass", err
 }
 
 // explainDiff is the first lines that only one of the two descriptions has.

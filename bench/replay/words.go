@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -63,20 +64,14 @@ func (r renaming) plan(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if data, err = json.Marshal(p); err != nil {
-		return nil, err
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, err
-	}
 	for _, part := range r.parts {
-		if _, ok := fields[part]; !ok {
+		f := reflect.ValueOf(p).Elem().FieldByName(part)
+		if !f.IsValid() {
 			return nil, fmt.Errorf("a plan has no part %q: -except takes fields of program.Plan, such as Remarks", part)
 		}
-		delete(fields, part)
+		f.SetZero()
 	}
 	// Code is in base64, in which a word is as good as never found.
-	data, err = json.Marshal(fields)
+	data, err = json.Marshal(p)
 	return []byte(r.text(string(data))), err
 }
