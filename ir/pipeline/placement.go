@@ -35,7 +35,7 @@ func Loop(devices, chunks int) []int {
 
 // Fold places stages there and back: with 2 devices and 2 chunks device 0 has
 // stages 0 and 3, device 1 has 1 and 2. Two chunks have the shape of a V: the first
-// device has both ends of the model, and at each turn two stages follow each other
+// device has both ends of the model, and at each fold two stages follow each other
 // on one device.
 func Fold(devices, chunks int) []int {
 	out := Loop(devices, chunks)

@@ -45,7 +45,7 @@ func (l *position) number(grid []*tile.Range) {
 	}
 }
 
-// enter puts r at the block that is visited at turn n.
+// enter puts r at the block that is visited at iteration n.
 func (l *position) enter(r *tile.Range, n kernel.Index) {
 	if r.Reversed {
 		n = kernel.Int(r.Blocks() - 1).Sub(n)

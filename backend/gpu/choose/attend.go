@@ -83,7 +83,7 @@ func attendNeeds(k *fusion.Kernel, s schedule.Schedule) (regs, shared int64) {
 		overKeys := outs[0].Over == fusion.OverKeys
 		elems, bytes := int64(len(a.Into)+1)*rows*keys, int64(0)
 		seen := map[*ir.Value]bool{}
-		slots := func(v *ir.Value) int64 { // that turns of the loop fill before they read
+		slots := func(v *ir.Value) int64 { // that iterations of the loop fill before they read
 			if v.Type.Has(a.Key.Name) == overKeys {
 				return s.Stages
 			}

@@ -118,12 +118,12 @@ func ofColumn(kept, reduced []fusion.Loop, on GPU) schedule.Schedule {
 			s.Split /= 2
 		}
 		s.Over = min(4, last/max(1, s.Split))
-		if turns := reduced[0].Size; on.Clusters && s.Cols > 0 {
+		if iterations := reduced[0].Size; on.Clusters && s.Cols > 0 {
 			if len(reduced) == 1 {
-				turns = last / max(1, s.Split) / max(1, s.Over)
+				iterations = last / max(1, s.Split) / max(1, s.Over)
 			}
 			cols := kept[len(kept)-1].Size
-			s.Cluster = parts(fusion.Iterations(kept)/cols*((cols+s.Cols-1)/s.Cols), turns, on.Processors)
+			s.Cluster = parts(fusion.Iterations(kept)/cols*((cols+s.Cols-1)/s.Cols), iterations, on.Processors)
 		}
 	}
 	return s

@@ -31,15 +31,15 @@ const (
 	groupRows  = 64
 	leastCols  = 8
 	groupWarps = 4
-	// mostParts is how many blocks a cluster has at most on all GPUs that have clusters, and leastTurns how many turns
-	// are worth a part: its copies are three turns ahead, so fewer would be nothing but waiting for the first one.
-	mostParts  = 8
-	leastTurns = 4
+	// mostParts is the most blocks of a cluster that every GPU with clusters allows, and leastIterations the fewest
+	// that are worth a part: copies are three iterations ahead, so with fewer a part would only wait for its first one.
+	mostParts       = 8
+	leastIterations = 4
 )
 
 // ofProduct is the schedule of a product: matrix instructions for numbers of 16 bits, of warpgroups
 // where there are such and the product is large enough for them, register tiles of multiply-adds for
-// others, and copies of some turns ahead.
+// others, and copies of some iterations ahead.
 func ofProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	x := k.Contraction
 	m, n, over := fusion.Iterations(x.M), fusion.Iterations(x.N), fusion.Iterations(x.K)
@@ -74,7 +74,7 @@ func ofProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	wide := missing*missingShare <= n && s.Cols == productCols && s.Rows == productRows && tasks() >= 4*enoughTasks
 	switch {
 	case groups: // with zeros for the columns and steps that an instruction has and the product has not
-		// The products of a turn are under way in the next one, which takes a slot more.
+		// The products of an iteration are under way in the next one, which takes a slot more.
 		s.Dot = schedule.Dot{Kind: schedule.WGMMA, M: groupRows, N: max(leastCols, s.Cols), K: steps}
 		s.Over, s.Stages = min(4*steps, ceilPower(over)), 4
 		switch copied := copied(k, x.Left) && copied(k, x.Right); {
@@ -117,7 +117,7 @@ func ofProduct(k *fusion.Kernel, on GPU) schedule.Schedule {
 	return s
 }
 
-// fitShared takes stages, and then steps of a turn, from s, until its copies of elements of size fit shared bytes,
+// fitShared takes stages, and then steps of an iteration, from s, until its copies of elements of size fit shared bytes,
 // if these are known.
 func fitShared(s *schedule.Schedule, shared, steps, size int64) {
 	large := func() bool { return shared > 0 && s.Stages*(s.Rows+s.Cols)*s.Over*size > shared }
@@ -130,10 +130,10 @@ func fitShared(s *schedule.Schedule, shared, steps, size int64) {
 }
 
 // parts is how many blocks share each of so few tasks that most multiprocessors would have none: as many as there is room
-// for, of leastTurns turns of the loop at least, which take longer than to add up sums through shared memory. 0 is one.
-func parts(tasks, turns, processors int64) int64 {
+// for, of leastIterations iterations of the loop at least, which take longer than to add up sums through shared memory. 0 is one.
+func parts(tasks, iterations, processors int64) int64 {
 	n := int64(1)
-	for n < mostParts && 2*n*tasks <= processors && turns >= 2*n*leastTurns {
+	for n < mostParts && 2*n*tasks <= processors && iterations >= 2*n*leastIterations {
 		n *= 2
 	}
 	if n == 1 {

@@ -144,8 +144,8 @@ func (x additions) multiply(over []*tile.Range, a, b *reach, acc []*thread.Value
 	for 1<<skip < unit {
 		skip++
 	}
-	turns := (r.Size + int64(unit) - 1) / int64(unit)
-	return x.Loop(x.i32(0), x.i32(turns), 1, acc, func(i *thread.Value, carry []*thread.Value) []*thread.Value {
+	iterations := (r.Size + int64(unit) - 1) / int64(unit)
+	return x.Loop(x.i32(0), x.i32(iterations), 1, acc, func(i *thread.Value, carry []*thread.Value) []*thread.Value {
 		acc = carry
 		return inner(a.moved(i, p[skip:]), b.moved(i, q[skip:]))
 	})

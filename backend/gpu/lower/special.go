@@ -100,7 +100,7 @@ func (x *special) registers(l thread.Launch) (copies, multiplies int) {
 	return producerRegisters, min(more, mostRegisters)
 }
 
-// produce copies all turns of a task, as slots are empty.
+// produce copies for all iterations of a task, as slots are empty.
 func (x *special) produce() {
 	from, to := x.bounds(x.Op)
 	out := x.Loop(from, to, 1, []*thread.Value{x.nextSlot, x.nextParity}, func(t *thread.Value, carry []*thread.Value) (next []*thread.Value) {
