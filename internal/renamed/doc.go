@@ -1,16 +1,15 @@
-// Package renamed knows the words that dumps and plans of earlier versions have for what is called
-// otherwise now.
+// Package renamed maps the words of earlier dumps and plans to those of this version.
 //
 // In: a word of a dump of the IR or of a plan. Out: the word of this version.
-// Invariant: whoever reads such a file passes every word of the table through [Current], and prints
-// only words of this version. A word of the table is never given to anything else, and a row stays for as
-// long as its files are read (docs/compatibility.md).
+// Invariant: readers of these files pass every word of the table through [Current]; only words of this version
+// are printed. No word of the table gets another meaning, and a row stays for as long as files with its
+// word are read (docs/compatibility.md).
 // Imports nothing.
 package renamed
 
-// since is the word of this version, by that of an earlier one.
-var since = map[string]string{
-	// Operations of the IR; the first two are kinds of communication in plans, too.
+// words has the words of this version by those of earlier ones.
+var words = map[string]string{
+	// Operations of the IR; the first two are also kinds of communication in plans.
 	"fetch":      "host_to_device",
 	"store":      "device_to_host",
 	"part":       "subview",
@@ -21,9 +20,9 @@ var since = map[string]string{
 	"turns": "ticks",
 }
 
-// Current is what this version calls what an earlier one called word.
+// Current is the word of this version for word.
 func Current(word string) string {
-	if now, ok := since[word]; ok {
+	if now, ok := words[word]; ok {
 		return now
 	}
 	return word
