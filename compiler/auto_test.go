@@ -195,7 +195,7 @@ func TestAutoTooLittle(t *testing.T) {
 	for rules, code := range map[string]string{"recompute auto\n device memory = 300 KiB": "E0611", "recompute auto { budget = 8 KiB }": "E0613"} {
 		_, err := plannedUnder(t, source, rules, set)
 		e, ok := err.(*diag.Error)
-		if !ok || e.Code != code || len(e.Note) == 0 || !strings.Contains(e.Note[0].Msg, "the least of") {
+		if !ok || e.Code != code || len(e.Note) == 0 || !strings.Contains(e.Note[0].Msg, "the smallest of") {
 			t.Errorf("%s: %v", rules, err)
 		}
 		t.Log(e, e.Note)

@@ -67,9 +67,9 @@ func TestHowItSamples(t *testing.T) {
 		programs int
 		says     string
 	}{
-		"caches":         {attends(masks["causal"]), Sample{}, 2, "by blocks of 7 positions"},
+		"caches":         {attends(masks["causal"]), Sample{}, 2, "in blocks of 7 positions"},
 		"a short prompt": {attends(masks["causal"]), Sample{Prompt: 4}, 1, "2 caches"},
-		"shift":          {attends(moves["shift"]), Sample{Batch: 1}, 2, "by blocks of 7 positions"},
+		"shift":          {attends(moves["shift"]), Sample{Batch: 1}, 2, "in blocks of 7 positions"},
 		"experts":        {strings.Replace(example(t, "moe"), "data.text(corpus, tokenizer = bytes, window = seq, valid = 0.05)", "data.synthetic_tokens(seq, vocab)", 1), Sample{}, 2, "the same position"},
 		"scatter":        {attends(scattered), Sample{}, 1, "from all positions again"},
 		"the last alone": {last, Sample{}, 1, "the window slides"},
