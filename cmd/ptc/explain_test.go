@@ -26,7 +26,7 @@ func TestSections(t *testing.T) {
 	for _, s := range explain.Sections()[1:] {
 		out := must(t, "explain", plan, "--section", s).out
 		none := "this plan has no " + s + "\n"
-		if s == "ticks" && out == none {
+		if s == "turns" && out == none {
 			continue // they are written out
 		}
 		if s == "transfers" {

@@ -21,7 +21,7 @@ var sections = []section{
 	{"communication", communicationTable},
 	{"transfers", func(b *strings.Builder, d *Description, _ *program.Plan) { transferTable(b, d) }},
 	{"schedule", func(b *strings.Builder, d *Description, _ *program.Plan) { schedule(b, d, -1, -1) }},
-	{"ticks", func(b *strings.Builder, d *Description, p *program.Plan) { tickTable(b, d, p) }},
+	{"turns", func(b *strings.Builder, d *Description, p *program.Plan) { tickTable(b, d, p) }},
 	{"remarks", remarkList},
 	{"config", configList},
 	{"sources", sourceList},

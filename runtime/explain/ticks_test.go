@@ -104,7 +104,7 @@ func TestPatterns(t *testing.T) {
 			}
 		}
 	}
-	if text := Text(staged(10, f1b), "ticks"); !strings.Contains(text, "Ticks of tasks, for 10 microbatches") || !strings.Contains(text, "backward:6…9") {
+	if text := Text(staged(10, f1b), "turns"); !strings.Contains(text, "Ticks of tasks, for 10 microbatches") || !strings.Contains(text, "backward:6…9") {
 		t.Error(text)
 	}
 }
