@@ -159,6 +159,10 @@ editor-check: ## hold a session of Neovim with ptc lsp, as editors/nvim has it
 hf-check: build ## hold the families of std.models to transformers: logits, import, export, GGUF
 	bench/hf/run.sh
 
+.PHONY: launch-check
+launch-check: build ## compare translated launch configurations by the parsers of Megatron-LM, torchtitan, DeepSpeed and MaxText
+	bench/launch/run.sh
+
 .PHONY: gpu-check
 gpu-check: ## try plans on a GPU: kernels, training, layouts, and speed beside PyTorch and JAX
 	bench/gpu/bundle.sh

@@ -115,7 +115,7 @@ type group struct {
 
 func commands(a *app) []group {
 	return []group{
-		{"work", "From a model to a trained one:", []*cobra.Command{newNew(a), newData(a), newImport(a), newCompile(a), newRun(a), newEval(a), newSample(a), newSweep(a), newExport(a)}},
+		{"work", "From a model to a trained one:", []*cobra.Command{newNew(a), newData(a), newImport(a), newLayout(a), newCompile(a), newRun(a), newEval(a), newSample(a), newSweep(a), newExport(a)}},
 		{"look", "To look inside:", []*cobra.Command{newExplain(a), newReport(a), newCheck(a), newVerify(a), newOpt(a)}},
 		{"tool", "Tools:", []*cobra.Command{newFmt(a), newLSP(a), newSign(a), newBench(a), newTune(a), newDeploy(a), newDoctor(a), newVersion(a)}},
 	}

@@ -108,6 +108,9 @@ var layers = map[string][]string{
 	"compiler/jit":      {"backend", "runtime/native"},
 	"compiler/tune":     {"backend", "compiler/jit", "internal/dtype", "internal/units", "ir", "runtime/native", "runtime/program"},
 
+	// Configurations of other software, and sources and lowered modules that mean the same.
+	"foresight/launch": {"internal/diag", "ir", "lang"},
+
 	// What an editor asks: places and messages know nothing of the language, and nothing below
 	// knows of editors.
 	"editor":          {"compiler", "internal/diag", "internal/units", "ir", "lang", "runtime/checkpoint/atomicfile", "runtime/explain", "stdlib"},
@@ -118,7 +121,7 @@ var layers = map[string][]string{
 	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
 
-	"cmd": {"backend/tile/schedule", "compiler", "editor", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "runtime"},
+	"cmd": {"backend/tile/schedule", "compiler", "editor", "foresight", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code
@@ -157,6 +160,8 @@ var libraries = map[string][]string{
 	"github.com/dlclark/regexp2":             {"runtime/tokenizer"},
 	"github.com/apache/arrow-go/v18":         {"runtime/data/generator"},
 	"github.com/parquet-go/parquet-go":       {"runtime/data/corpus"},
+	"github.com/BurntSushi/toml":             {"foresight/launch"},
+	"go.yaml.in/yaml/v3":                     {"foresight/launch"},
 	"github.com/minio/minio-go/v7":           {"runtime/storage", "bench/minio"},
 }
 

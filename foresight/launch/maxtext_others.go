@@ -1,0 +1,177 @@
+package launch
+
+// maxtextOthers are all other keys of MaxText, without effect on a layout.
+var maxtextOthers = []group{
+	{idle, "logging, profiling and debugging change no layout", `block_diffusion_logit_alignment:string cast_logits_to_fp32:bool
+		compile_topology:string compile_topology_num_slices:string
+		custom_mesh_and_rule_for_eval:string debug:bool debug_converter:bool debug_sharding:bool dump_hlo:bool
+		dump_hlo_delete_local_after:bool dump_hlo_gcs_dir:string dump_hlo_local_dir:string dump_hlo_local_module_name:string
+		dump_hlo_module_name:string dump_hlo_upload_all:bool dump_hlo_xla_flags:string dump_jaxpr:bool dump_jaxpr_delete_local_after:bool
+		dump_jaxpr_gcs_dir:string dump_jaxpr_local_dir:string dump_step:string enable_checkpoint_cloud_logger:bool
+		enable_gcp_goodput_metrics:bool enable_gcp_step_deviation_metrics:bool enable_goodput_recording:bool enable_jax_profiler:bool
+		enable_pathways_goodput:bool enable_tensorboard:bool enable_tpu_profiling_options:bool enable_tunix_perf_metrics:bool
+		enable_wandb:bool eval_batch_size:string eval_corr_lst:bool eval_data_columns:many eval_dataset_name:string
+		eval_image_column:string eval_interval:string eval_make_lst:bool eval_mode:string eval_per_device_batch_size:string
+		eval_sampling_strategy:string eval_split:string eval_start_step:string eval_steps:string evaluation:string float32_gate_logits:bool
+		float32_logits:bool gcs_debug_path:string gcs_metrics:bool generate_padding_batch_eval:bool goodput_upload_interval_seconds:string
+		grain_eval_files:string grain_num_threads_eval:string grain_per_worker_buffer_size_eval:string
+		grain_prefetch_buffer_size_eval:string grain_worker_count_eval:string heartbeat_reporting_interval_in_seconds:string
+		hf_eval_files:string hf_eval_split:string hide_profiler_step_metric:bool inference_microbenchmark_log_file_path:string
+		input_data_sharding_logical_axes:many jax_cache_dir:string jax_debug_log_modules:string jax_profiler_port:string log_config:bool
+		log_moe_bias_norms:bool log_period:string log_weight_sync_time:bool logical_axis_rules:many logical_axis_rules_for_eval:many
+		logits_dot_in_fp32:bool managed_mldiagnostics:bool managed_mldiagnostics_dir:string managed_mldiagnostics_on_demand_profiling:bool
+		managed_mldiagnostics_region:string managed_mldiagnostics_run_group:string managed_mldiagnostics_storage_path:string
+		metrics_dir:string metrics_file:string monitor_goodput:bool monitor_step_time_deviation:bool mtp_eval_target_module:string
+		normalize_embedding_logits:bool num_eval_passes:string override_logical_axis_rules:bool profile_cleanly:bool
+		profile_periodically_period:string profile_power_events:bool profiler:string profiler_steps:string
+		record_internal_nn_metrics:string report_heartbeat_metric_for_gcp_monitoring:bool report_performance_metric_for_gcp_monitoring:bool
+		return_log_prob:bool run_name:string skip_first_n_steps_for_profiler:string target_eval_loss:string tensorboard_dir:string
+		tokenize_eval_data:bool tpu_num_chips_to_profile_per_task:string tpu_num_sparse_core_tiles_to_trace:string
+		tpu_num_sparse_cores_to_trace:string upload_all_profiler_results:bool use_max_logit_estimate:string use_vertex_tensorboard:bool
+		vertex_tensorboard_project:string vertex_tensorboard_region:string wandb_project_name:string wandb_run_name:string
+		weight_sync_debug:bool xprof_tpu_power_trace_level:string`},
+	{idle, "checkpoints change no layout", `async_checkpointing:bool audio_path:string base_config:string base_output_directory:string
+		chat_template_path:string
+		checkpoint_conversion_fn:string checkpoint_dir:string checkpoint_is_quantized:bool checkpoint_period:string
+		checkpoint_storage_concurrent_gb:string checkpoint_storage_target_data_file_size_bytes:string checkpoint_storage_use_ocdbt:bool
+		checkpoint_storage_use_zarr3:bool checkpoint_todelete_full_path:string checkpoint_todelete_subdir:string
+		colocated_python_checkpointing:bool colocated_python_data_input:bool convert_checkpoint_if_possible:bool data_template_path:string
+		dataset_path:string dataset_processor_path:string elastic_backup_kind:string elastic_enabled:bool elastic_max_retries:string
+		elastic_min_slice_count:string elastic_timeout_seconds:string enable_autocheckpoint:bool enable_checkpointing:bool
+		enable_continuous_checkpointing:bool enable_emergency_checkpoint:bool enable_multi_tier_checkpointing:bool enable_orbax_v1:bool
+		enable_single_replica_ckpt_restoring:bool force_unroll:bool formatting_func_path:string grain_train_mixture_config_path:string
+		grain_use_elastic_iterator:bool hf_lora_adapter_path:string hf_path:string image_path:string load_balance_loss_weight:string
+		load_checkpoint_only_once:bool load_from_prefill_dir:bool load_full_state_path:string load_parameters_path:string
+		local_checkpoint_directory:string local_checkpoint_period:string lora_input_adapters_path:string lora_module_path:string
+		lora_restore_path:string max_num_checkpoints_to_keep:string mtc_data_parallelism:string
+		multi_tier_checkpointing_backup_interval_minutes:string multi_tier_checkpointing_backup_interval_steps:string
+		olmo_index_path:string quant_cfg_path:string reward_functions_path:string save_checkpoint_on_completion:bool
+		save_checkpoint_on_start:bool save_config_to_gcs:bool save_quantized_params_path:string source_checkpoint_layout:string
+		stop_strings:many tokenizer_path:string video_path:string vllm_hf_config_path:string`},
+	{idle, "data, tokenizers and other stages of training change no layout", `activation_dropout_for_audio:string
+		activation_function_for_audio:string add_bos:bool add_eos:bool ar_cache_axis_order:string
+		attention_dropout_for_audio:string attention_for_vit:string audio_placeholder:string autoregressive_decode_assert:string
+		chat_template:string conv_chunksize_for_audio:string conv_stride_for_vit:string d_model_for_audio:string data_sharding:many
+		data_shuffle_seed:string dataset:string dataset_name:string dataset_type:string decode_sampling_nucleus_p:string
+		decode_sampling_strategy:string decode_sampling_temperature:string decode_sampling_top_k:string decoder_layer_input:string
+		deepstack_visual_indexes_for_vit:many default_prompt:string distill_alpha:string distill_alpha_end:string
+		distill_alpha_schedule:string distill_beta:string distill_beta_end:string distill_beta_schedule:string
+		distill_feature_loss_type:string distill_layer_indices:string distill_student_weights_share_map:string distill_temperature:string
+		distill_temperature_end:string distill_temperature_schedule:string distill_weights_copy_map:string
+		downsample_hidden_size_for_audio:string dpo:string dpo_beta:string dpo_label_smoothing:string enable_data_shuffling:bool
+		enable_llm_inference_pool:bool enable_lora:bool enable_padding_causal_mask:bool enable_rampup_batch_size:bool
+		enable_streaming_diloco:bool encoder_attention_heads_for_audio:string encoder_ffn_dim_for_audio:string
+		encoder_layers_for_audio:string expansion_factor_real_data:string freeze_audio_encoder_params:bool
+		freeze_vision_encoder_params:bool gdn_conv_kernel_dim:string generate_padding_batch_train:bool generate_slice:string
+		generation_configs:string global_rampup_samples:string grain_data_source_max_workers:string grain_file_type:string
+		grain_index_storage_option:string grain_num_threads:string grain_packing_type:string grain_per_worker_buffer_size:string
+		grain_prefetch_buffer_size:string grain_ram_budget_mb:string grain_shuffle_buffer_size:string grain_train_files:string
+		grain_worker_count:string grpo_beta:string grpo_epsilon:string hbm_utilization_vllm:string hf_access_token:string
+		hf_data_dir:string hf_name:string hf_subset:string hf_train_files:string hidden_size_for_vit:string image_placeholder:string
+		image_size_for_vit:string inference_benchmark_test:bool inference_devices_per_replica:string inference_metadata_file:string
+		inference_microbenchmark_loop_iters:string inference_microbenchmark_num_samples:many
+		inference_microbenchmark_prefill_lengths:string inference_microbenchmark_stages:string inference_replicas:string
+		inference_rollouts:string inference_server:string intermediate_size_for_vit:string kv_cache_buffer:string kv_lora_rank:string
+		lora:string lora_alpha:string lora_rank:string lora_tile_size:string lora_weight_qtype:string lti_use_general_linear_map:bool
+		max_corpus_chars:string max_num_batched_tokens:string max_num_images_per_example:string max_prompt_length:string
+		max_sample_len_for_audio:string max_segments_per_seq:string max_source_positions_for_audio:string max_timescale_for_audio:string
+		mla_naive_kvcache:bool model_call_mode:string multi_sampling:bool muon_beta:string n_window_for_audio:string
+		n_window_infer_for_audio:string num_attention_heads_for_vit:string num_channels_for_vit:string num_conv_layers_for_audio:string
+		num_epoch:string num_generations:string num_hidden_layers_for_vit:string num_iterations:string num_mel_bins_for_audio:string
+		num_moe_token_chunks:string num_position_embeddings_for_vit:string num_samplers_slices:string o_lora_rank:string
+		offline_data_dir:string out_hidden_size_for_vit:string output_dim_for_audio:string packing:bool patch_size_for_vit:string
+		per_device_batch_size_increment:string per_device_batch_size_start:string pixel_shuffle_ratio_for_vit:string
+		posemb_type_for_vit:string prefill_cache_axis_order:string prefill_cache_dir:string prefill_chunk_size:string prefill_slice:string
+		projector_dropout_for_vit:string projector_input_dim_for_vit:string projector_output_dim_for_vit:string prompt:string
+		pure_nnx_decoder:bool q_lora_rank:string quantize_kvcache:bool rampup_end_step:string rampup_samples_per_increment_to_load:string
+		reasoning_end_token:string reasoning_start_token:string reasoning_start_token_in_prompt:bool remat_policy_for_vit:string
+		reuse_example_batch:string reward:string reward_exact_answer:string reward_exact_format_match:string reward_functions:string
+		reward_partial_format_match:string reward_ratio_guess_to_answer_high:string reward_ratio_guess_to_answer_low:string
+		reward_white_space_format_match:string rl:string rollout_data_parallelism:string rollout_expert_parallelism:string
+		rollout_micro_batch_size:string rollout_tensor_parallelism:string rope_theta_for_vit:string sampler_devices_fraction:string
+		scale_embedding_for_audio:bool sft_train_on_completion_only:bool solution_end_token:string solution_start_token:string
+		spatial_merge_size_for_vit:string special_tokens:string student_overrides:string student_params_to_update:many
+		swap_space_vllm_gb:string system_prompt:string te_comm_gemm_overlap:string teacher_overrides:string temperature_tuning:bool
+		temporal_patch_size_for_vit:string tile_size_for_vit:string tokenize_train_data:bool tokenizer_type:string train_data_columns:many
+		train_fraction:string train_image_column:string train_split:string use_agentic_rollout:bool use_audio:bool use_audio_in_video:bool
+		use_chat_template:bool use_dpo:bool use_gmm_v2:bool use_grpo:string use_multimodal:bool use_qwix_quantization:bool use_sft:bool
+		use_standalone_converter:bool use_truncation:bool use_tunix_gradient_accumulation:bool use_weight_converter:bool
+		video_max_grid_h:string video_max_grid_t:string video_max_grid_w:string video_placeholder:string vision_connector_activation:string
+		vision_connector_hidden_size:string vision_connector_num_layers:string vision_connector_use_bias:bool vision_encoder_block:string
+		vision_output_dim_for_vit:string vision_output_length:string vision_projector_type:string vllm:string vllm_additional_config:string
+		vllm_hf_overrides:string vllm_load_format:string`},
+	{idle, "ptc chooses kernels, tiles and what overlaps by itself", `act_quantization_calibration_method:string activations_in_float32:bool
+		allow_split_physical_axes:bool attention:string
+		batch_split_factor:string block_diffusion_canvas_policy:string block_diffusion_mask_id:string block_diffusion_min_noise:string
+		bwd_quantization_calibration_method:string causal_block_size:string check_vma:bool chunk_attn_window_size:string
+		communication_overlapping_alpha:string compile_xla_flags:string compiled_trainstep_file:string compute_axis_order:string
+		constant_bound_config:string context_parallel_reorder_strategy:string context_sharding:string cost_estimate_flops_bwd:string
+		cost_estimate_flops_fwd:string custom_mesh:string dense_fsdp_use_two_stage_all_gather:bool enable_nnx:bool
+		enable_single_controller:bool engram_kernel_size:string experimental_sa_quant_k_fp8:bool experimental_sa_quant_q_fp8:bool
+		float32_qk_product:bool float32_weight_sum:bool force_q_layout:bool fused_mlp:bool fused_qkv:bool gdn_chunk_size:string
+		hardware:string internal_compile:bool internal_compile_num_devices:string jax_distributed_initialization_timeout:string
+		kv_quant_axis:string kv_quant_dtype:string local_rope_max_timescale:string local_rope_proportion:string local_sa_block_kv:string
+		local_sa_block_kv_compute:string local_sa_block_kv_dkv:string local_sa_block_kv_dkv_compute:string local_sa_block_kv_dq:string
+		local_sa_block_q:string local_sa_block_q_dkv:string local_sa_block_q_dq:string local_sa_fuse_reciprocal:string
+		local_sa_k_layout:string local_sa_q_layout:string local_sa_use_base2_exp:string local_sa_use_fused_bwd_kernel:string
+		local_sa_v_layout:string local_use_splash_scheduler:string matmul_precision:string max_num_seqs:string megablox:bool
+		merge_gating_gmm:bool mesh_axes:many mhc_pallas_kernel_bwd_block_size:string mhc_pallas_kernel_fwd_block_size:string
+		mla_qk_head_chunk_size:string moba_chunk_size:string moe_chunk_barrier:bool moe_dispatch_no_expert_sharding:bool
+		moe_fsdp_use_two_stage_all_gather:bool num_communication_overlapping_steps:string num_moe_emb_chunks:string num_slices:string
+		num_trainer_slices:string optimize_mesh_for_tpu_v6e:bool param_scan_axis:string pipeline_fsdp_ag_once:bool
+		pipeline_fsdp_ag_per_repeat:bool pure_nnx:bool quantization_local_shard_count:string ragged_block_size:string
+		ragged_buffer_factor:string ragged_gather_cost_estimate_bytes_accessed:string ragged_gather_cost_estimate_flops:string
+		ragged_gather_fallback:bool ragged_gather_reduce_cost_estimate_bytes_accessed:string
+		ragged_gather_reduce_cost_estimate_flops:string ragged_gather_reduce_fallback:bool ragged_sort_use_single_sparsecore:bool
+		remove_size_one_mesh_axis_from_type:bool replicate_quant_scale:bool reshard_chunk_size:string ring_scan_unroll:string
+		routed_bias_update_rate:string sa_block_kv:string sa_block_kv_compute:string sa_block_kv_dkv:string sa_block_kv_dkv_compute:string
+		sa_block_kv_dq:string sa_block_q:string sa_block_q_dkv:string sa_block_q_dq:string sa_bwd_dkv_megacore:bool sa_fuse_reciprocal:bool
+		sa_k_layout:string sa_q_layout:string sa_use_base2_exp:bool sa_use_fused_bwd_kernel:bool sa_v_layout:string scan_layers:bool
+		scan_layers_per_stage:bool scan_pipeline_iterations:bool scan_pipeline_repeats:bool set_remat_policy_on_layers_per_stage:bool
+		set_remat_policy_on_pipeline_iterations:bool shard_mode:string sharding_strategy:string sharding_tolerance:string
+		sinkhorn_iterations:string skip_jax_distributed_system:bool skip_step_interval:string skip_step_on_spikes:bool
+		skip_step_scaling_factor:string sparse_matmul:bool subslice_shape:string tensors_to_offload:many ulysses_context_sharding:string
+		use_batch_split_schedule:bool use_chunked_prefill:bool use_custom_sort_vjp:bool use_gather_mosaic_kernel:bool use_iota_embed:bool
+		use_jax_splash:bool use_manual_quantization:bool use_mhc_pallas_kernel:bool use_ragged_attention:bool use_ragged_sort:bool
+		use_ring_of_experts:bool use_splash_scheduler:bool use_tokamax_gmm:bool use_tokamax_splash:bool using_pipeline_parallelism:string
+		vocab_tiling_ag_once:bool weight_quantization_calibration_method:string weight_sparsity_m:string weight_sparsity_n:string
+		weight_sparsity_start_step:string weight_sparsity_update_step:string wi_tile_dlhs_batch_seq:string wi_tile_dlhs_embed_dim:string
+		wi_tile_dlhs_mlp_dim:string wi_tile_drhs_batch_seq:string wi_tile_drhs_embed_dim:string wi_tile_drhs_mlp_dim:string
+		wi_tile_fwd_batch_seq:string wi_tile_fwd_embed_dim:string wi_tile_fwd_mlp_dim:string wo_tile_dlhs_batch_seq:string
+		wo_tile_dlhs_embed_dim:string wo_tile_dlhs_mlp_dim:string wo_tile_drhs_batch_seq:string wo_tile_drhs_embed_dim:string
+		wo_tile_drhs_mlp_dim:string wo_tile_fwd_batch_seq:string wo_tile_fwd_embed_dim:string wo_tile_fwd_mlp_dim:string
+		write_estimator_result:bool`},
+	{idle, "initial values, regularization and rates change no layout", `abort_on_inf_loss:bool abort_on_nan_loss:bool adam_eps_root:string
+		adamw_mask:many compressed_rope_max_timescale:string
+		dense_init_scale:string diloco_outer_momentum:string dropout_rate:string dtype_mm:string enable_dropout:bool
+		enable_model_warmup:bool engram_seed:string fuse_expert_scales:bool global_rope_max_timescale:string
+		indexer_loss_scaling_factor:string indexer_mask_exact_topk:bool init_weights_seed:string learn_to_init_mode:bool
+		loss_agg_mode:string loss_algo:string mhc_expansion_rate:string mscale:string mtp_loss_scaling_factor:string mu_dtype:string
+		muon_consistent_rms:string muon_weight_decay:string norm_topk_prob:bool qk_clip_threshold:string qk_norm_with_scale:bool
+		rope_min_timescale:string rope_use_scale:bool trainable_parameters_mask:many use_qk_clip:bool use_qk_norm_in_gdn:bool
+		use_random_routing:bool v_norm_with_scale:bool wsd_decay_steps_fraction:string wsd_decay_style:string z_loss_multiplier:string`},
+	{idle, "without effect on the decoders that std.models has", `async_scheduling:bool attention_out:string beta_fast:string beta_slow:string
+		context:string diloco_outer_lr:string
+		diloco_sync_period:string dq_reduction_steps:string enable_dp_attention:bool enable_expert_parallel:bool enable_mhc_lite:bool
+		enable_prefix_caching:bool engram:string engram_head_dim:string engram_max_ngram_size:string engram_num_heads:string
+		engram_vocab_bases:many epsilon_high:string formatting_func_kwargs:string gdn_key_head_dim:string gdn_num_key_heads:string
+		gdn_num_value_heads:string gdn_value_head_dim:string global_rope_proportion:string indexer_approx_top_k_recall:string
+		indexer_cutoff_threshold:string indexer_head_dim:string indexer_n_heads:string indexer_sparse_training:bool indexer_topk:string
+		indexer_use_approx_top_k:bool interleave_moe_layer_step:string key_proj:string kv_proj:string kv_wa_proj:string
+		lti_layer_indices:many math_verify_num_procs:string math_verify_timeout:string max_checkify:bool max_concurrency:string
+		max_inflight_computations:string max_position_embeddings:string max_prefill_predict_length:string mla_kv:string mla_q:string
+		mlp_activations_limit:string mlpwi:string mlpwi_0:string mlpwi_1:string mlpwo:string moba_topk:string moe_mlpwi_0:string
+		moe_mlpwi_1:string moe_mlpwo:string mrope_section:many nope_layer_interval:string num_batches:string num_diloco_fragments:string
+		num_diloco_replicas:string num_test_batches:string num_vocab_tiling:string o_groups:string off_policy_steps:string
+		olmo_apply_ngram_filter:bool olmo_path_remap_from:string olmo_path_remap_to:string original_max_position_embeddings:string
+		orpo_lambda:string out_proj:string override_model_config:bool padded_base_moe_mlp_dim:string partial_rotary_factor:string
+		penalty_incorrect_answer:string penalty_incorrect_format:string position_id_per_seconds:string prefix_caching_dram_byte:string
+		prefix_caching_hbm_byte:string prefuse_moe_weights:bool prometheus_port:string qk_nope_head_dim:string qk_rope_head_dim:string
+		qkv_proj:string query_proj:string query_wa_proj:string replicator_backup_interval_minutes:string reshape_q:bool
+		rope_attention_scaling:bool rope_factor:string rope_interleave:bool rope_pairwise:bool rope_truncate:bool
+		routed_scaling_factor:string shardy:bool sliding_window_size:string stack_prefill_result_cache:bool
+		step_deviation_interval_seconds:string tensors_on_device:many test_batch_start_index:string topk_routing_group:string
+		train_micro_batch_size:string trainer_devices_fraction:string training_objective:string use_pathways:bool use_pathways_reshard:bool
+		use_replicator_service:bool use_sequential_layers:bool use_sliced_mla_proj:bool v_head_dim:string value_proj:string
+		xprof_e2e_enable_fw_power_level_event:bool xprof_e2e_enable_fw_thermal_event:bool xprof_e2e_enable_fw_throttle_event:bool`},
+}

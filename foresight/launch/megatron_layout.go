@@ -1,0 +1,266 @@
+package launch
+
+import (
+	"fmt"
+)
+
+func megatronMesh(l *line, r *Run, devices int) {
+	r.TP = l.positive("tensor-model-parallel-size", 1)
+	r.PP = l.positive("pipeline-model-parallel-size", 1)
+	r.CP = l.positive("context-parallel-size", 1)
+	r.EP = l.positive("expert-model-parallel-size", 1)
+	names := []string{"tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size"}
+	for _, n := range []int{r.TP, r.PP, r.CP, r.EP} {
+		if n > MaxDevices {
+			l.errs = append(l.errs, fmt.Errorf("a degree of parallelism of %d is more than the %d devices that a mesh may have", n, MaxDevices))
+			return
+		}
+	}
+	if model := r.TP * r.PP * r.CP; devices%model != 0 {
+		l.clash(fmt.Sprintf("--devices %d", devices), l.product(names), fmt.Sprintf("a replica of the model takes %d devices, which does not divide %d", model, devices))
+		return
+	}
+	r.Shards = devices / (r.TP * r.PP * r.CP)
+	r.divides(l, "num-attention-heads", r.Heads, "tensor-model-parallel-size", r.TP, "heads")
+	r.divides(l, "ffn-hidden-size", r.FFN, "tensor-model-parallel-size", r.TP, "hidden units of an MLP")
+	if r.KV%r.TP != 0 {
+		l.clash(l.text("num-query-groups", r.KV), l.text("tensor-model-parallel-size", 1), "each device needs the same number of whole groups")
+	}
+	if etp := l.positive("expert-tensor-parallel-size", r.TP); r.Experts > 0 && etp != r.TP {
+		l.clash(l.text("expert-tensor-parallel-size", r.TP), l.text("tensor-model-parallel-size", 1), "ptc shards the MLPs of experts over the same devices as the heads")
+	}
+	if r.Experts > 0 {
+		r.divides(l, "num-experts", r.Experts, "expert-model-parallel-size", r.EP, "experts")
+		if r.Shards%r.EP != 0 {
+			l.clash(l.text("expert-model-parallel-size", 1), fmt.Sprintf("--devices %d", devices), fmt.Sprintf("it does not divide the %d replicas of the model", r.Shards))
+		}
+	}
+	if r.CP > 1 && r.Seq%(2*r.CP) != 0 {
+		l.clash(l.text("seq-length", ""), l.text("context-parallel-size", 1), "a sequence is not divisible by twice the degree")
+	}
+	megatronOrder(l, r)
+}
+
+// megatronOrder reads in which order the axes of the mesh are, and how sequences are sharded.
+func megatronOrder(l *line, r *Run) {
+	r.Outer = l.has("use-tp-pp-dp-mapping")
+	if r.Outer && (r.PP == 1 || r.DP() == 1) {
+		r.Kept = append(r.Kept, "--use-tp-pp-dp-mapping")
+	}
+	if l.has("expert-tensor-parallel-size") && r.Experts == 0 {
+		r.Kept = append(r.Kept, l.text("expert-tensor-parallel-size", ""))
+	}
+	l.origin(r, "mesh", "use-tp-pp-dp-mapping")
+	r.Sequence = l.has("sequence-parallel")
+	if r.Sequence {
+		r.divides(l, "seq-length", r.Seq, "tensor-model-parallel-size", r.TP*r.CP, "positions")
+		if r.TP == 1 {
+			l.notes = append(l.notes, Note{"--sequence-parallel", "without effect, as --tensor-model-parallel-size is 1"})
+			r.Kept = append(r.Kept, "--sequence-parallel")
+		}
+	}
+	r.Ring, r.Zigzag = true, true
+	for _, kind := range l.settings["cp-comm-type"].values {
+		if r.CP > 1 && kind != "p2p" {
+			l.refuse("cp-comm-type", "attention over context parallel ranks is a ring (p2p) in ptc's causal order; a2a and all_gather have no counterpart with that order")
+		}
+	}
+	l.has("cp-comm-type")
+	l.origin(r, "tp", "tensor-model-parallel-size")
+	l.origin(r, "pp", "pipeline-model-parallel-size")
+	l.origin(r, "cp", "context-parallel-size")
+	l.origin(r, "ep", "expert-model-parallel-size")
+	l.origin(r, "sequence", "sequence-parallel")
+}
+
+// divides reports a size that a degree does not divide.
+func (r *Run) divides(l *line, size string, n int, degree string, by int, what string) {
+	if n%max(1, by) != 0 {
+		l.clash(l.text(size, n), l.text(degree, 1), fmt.Sprintf("%d %s are not divisible by %d", n, what, by))
+	}
+}
+
+func megatronBatch(l *line, r *Run) {
+	r.Micro = l.need("micro-batch-size", "it says how many sequences a microbatch has")
+	r.Batch = l.positive("global-batch-size", r.Micro*r.DP())
+	if r.Batch%(r.Micro*r.DP()) != 0 {
+		l.clash(l.text("global-batch-size", r.Batch), l.text("micro-batch-size", ""), fmt.Sprintf("with %d data parallel replicas, %d sequences are not a whole number of microbatches", r.DP(), r.Batch))
+	}
+	l.origin(r, "batch", "global-batch-size")
+	l.origin(r, "micro", "micro-batch-size")
+}
+
+// megatronStages reads how blocks are divided among the stages of a pipeline.
+func megatronStages(l *line, r *Run) {
+	const per, chunks, first, last = "num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank", "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers"
+	if l.has(per) && l.has(chunks) {
+		l.clash(l.text(per, ""), l.text(chunks, ""), "both say how many stages a device has")
+	}
+	if l.has(per) && (l.has(first) || l.has(last)) {
+		l.clash(l.text(per, ""), l.product([]string{first, last}), "stages of different sizes need --"+chunks)
+		return
+	}
+	n, devices := r.Layers, r.PP
+	var ends [2]int
+	for i, name := range []string{first, last} {
+		if l.has(name) {
+			ends[i] = l.positive(name, 1)
+			n -= ends[i]
+			devices--
+		}
+	}
+	if n < devices || devices > 0 && n%devices != 0 || devices == 0 && n != 0 || devices < 0 {
+		l.clash(l.text("num-layers", ""), l.text("pipeline-model-parallel-size", 1), "the layers are not divisible by the stages")
+		return
+	}
+	each := n / max(1, devices)
+	r.Chunks = l.positive(chunks, 1)
+	if l.has(per) {
+		size := l.positive(per, 1)
+		if each%size != 0 {
+			l.clash(l.text(per, ""), l.text("num-layers", ""), fmt.Sprintf("it does not divide the %d layers of a pipeline stage", each))
+			return
+		}
+		r.Chunks = each / size
+	}
+	if r.Virtual() > r.Layers {
+		l.clash(l.text(chunks, 1), l.text("num-layers", ""), "there are more stages than layers")
+		return
+	}
+	if r.Chunks > 1 {
+		least := 1
+		if l.has("no-overlap-p2p-communication") {
+			least = 2
+		}
+		if r.PP <= least {
+			l.clash(l.product([]string{per, chunks}), l.text("pipeline-model-parallel-size", 1), fmt.Sprintf("an interleaved pipeline needs more than %d stages", least))
+		}
+		if r.Microbatches()%r.PP != 0 {
+			l.clash(l.text("global-batch-size", r.Batch), l.text("pipeline-model-parallel-size", 1), fmt.Sprintf("%d microbatches of an interleaved pipeline are not divisible by its stages", r.Microbatches()))
+		}
+		r.Schedule = "interleaved"
+	}
+	r.Stages = megatronUneven(l, r, ends, each)
+	l.origin(r, "chunks", per, chunks)
+	l.origin(r, "stages", first, last)
+}
+
+// megatronUneven is the blocks of each stage, nil where all have the same number. ends are the
+// blocks of the first and the last device, 0 for as many as the others, which have each.
+func megatronUneven(l *line, r *Run, ends [2]int, each int) []int {
+	if ends[0] == 0 && ends[1] == 0 {
+		return nil
+	}
+	var out []int
+	for range r.Chunks {
+		for d := range r.PP {
+			n := each
+			switch {
+			case d == 0 && ends[0] > 0:
+				n = ends[0]
+			case d == r.PP-1 && ends[1] > 0:
+				n = ends[1]
+			}
+			if n%r.Chunks != 0 {
+				l.clash(l.text("num-layers", ""), l.text("num-virtual-stages-per-pipeline-rank", 1), fmt.Sprintf("a device's %d layers are not divisible by its stages", n))
+				return nil
+			}
+			out = append(out, n/r.Chunks)
+		}
+	}
+	return out
+}
+
+func megatronSharding(l *line, r *Run) {
+	const optimizer, strategy, instances = "use-distributed-optimizer", "data-parallel-sharding-strategy", "num-distributed-optimizer-instances"
+	fsdp := l.has("use-megatron-fsdp") || l.has("use-custom-fsdp")
+	levels := map[string]int{"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
+	level, known := levels[l.str(strategy, "optim_grads_params")]
+	if !known {
+		l.refuse(strategy, "expected no_shard, optim, optim_grads or optim_grads_params")
+	}
+	switch {
+	case l.has("use-torch-fsdp2"):
+		for _, other := range []string{"pipeline-model-parallel-size", "expert-model-parallel-size"} {
+			if l.integer(other, 1) > 1 {
+				l.clash("--use-torch-fsdp2", l.text(other, 1), "Megatron-LM does not combine them")
+			}
+		}
+		if l.has(optimizer) {
+			l.clash("--use-torch-fsdp2", "--"+optimizer, "Megatron-LM does not combine them")
+		}
+		r.Zero = 3
+		if l.has("torch-fsdp2-no-reshard-after-forward") {
+			r.Zero = 2
+		}
+		l.origin(r, "zero", "use-torch-fsdp2", "torch-fsdp2-no-reshard-after-forward")
+		r.Kept = append(r.Kept, torchFSDP)
+	case fsdp:
+		r.Zero = level
+		l.origin(r, "zero", "use-megatron-fsdp", "use-custom-fsdp", strategy)
+	case l.has(optimizer):
+		r.Zero = 1
+		l.origin(r, "zero", optimizer)
+	}
+	if l.has(strategy) && !fsdp {
+		l.notes = append(l.notes, Note{l.text(strategy, ""), "without effect, as --use-megatron-fsdp is missing"})
+	}
+	if n := l.positive(instances, 1); n > 1 {
+		if r.Zero == 0 || r.DP()%n != 0 || (r.DP()/n)%r.EP != 0 {
+			l.clash(l.text(instances, 1), fmt.Sprintf("%d data parallel replicas", r.DP()), "the optimizer's state is not sharded, or the instances do not divide the replicas")
+			return
+		}
+		r.Replicas, r.Shards = n, r.DP()/n
+		l.origin(r, "replicas", instances)
+	}
+	if r.Zero > 0 && r.Shards*r.CP == 1 {
+		l.notes = append(l.notes, Note{r.From["zero"], "without effect, as there is one replica of the model"})
+		r.Kept = append(r.Kept, r.From["zero"])
+	}
+}
+
+func megatronRecompute(l *line, r *Run) {
+	const granularity, method, layers = "recompute-granularity", "recompute-method", "recompute-num-layers"
+	kind := l.str(granularity, "")
+	if l.has("recompute-activations") {
+		kind = "selective"
+	}
+	modules := l.settings["recompute-modules"].values
+	l.has("recompute-modules")
+	l.has(layers)
+	switch kind {
+	case "":
+	case "full":
+		if !l.has(method) {
+			l.errs = append(l.errs, fmt.Errorf("--%s full needs --%s uniform or block", granularity, method))
+			return
+		}
+		if n := l.positive(layers, 1); l.str(method, "") == "block" && n*r.Virtual() < r.Layers {
+			l.refuse(layers, "ptc rematerializes all blocks alike; use --recompute-method uniform, or no full recomputation")
+			return
+		}
+		r.Recompute = "full"
+		l.origin(r, "recompute", granularity, method, layers)
+	case "selective":
+		if l.has(method) {
+			l.clash(l.text(granularity, ""), l.text(method, ""), "the method is one of full recomputation")
+		}
+		for _, m := range modules {
+			if m == "mlp" || m == "moe" {
+				r.Recompute = "mlp"
+				l.origin(r, "recompute", granularity, "recompute-modules")
+			}
+		}
+		text := l.product([]string{"recompute-activations", granularity, "recompute-modules"})
+		if r.Recompute == "none" {
+			l.notes = append(l.notes, Note{text, "no rule is needed: ptc rematerializes attention, norms and activations in any case"})
+			r.Kept = append(r.Kept, text)
+		}
+	default:
+		l.refuse(granularity, "expected full or selective")
+	}
+	if l.has("optimizer-cpu-offload") {
+		r.Offload = []string{"optimizer"}
+		l.origin(r, "offload", "optimizer-cpu-offload")
+	}
+}

@@ -1,0 +1,262 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// torchtitanKeys are the keys of torchtitan that say something about model, batch, layout or
+// training; those of its Python configurations after the ones of its TOML files.
+var torchtitanKeys = []group{
+	{translated, "", `model.name:string model.flavor:string model.converters:many
+		optimizer.name:string optimizer.lr:float optimizer.beta1:float optimizer.beta2:float optimizer.eps:float optimizer.weight_decay:float
+		lr_scheduler.warmup_steps:int lr_scheduler.total_steps:int lr_scheduler.decay_type:string lr_scheduler.min_lr_factor:float
+		training.local_batch_size:int training.global_batch_size:int training.seq_len:int training.max_norm:float training.steps:int
+		training.dtype:string training.mixed_precision_param:string training.enable_cpu_offload:bool
+		parallelism.data_parallel_replicate_degree:int parallelism.data_parallel_shard_degree:int
+		parallelism.fsdp_reshard_after_forward:string parallelism.tensor_parallel_degree:int
+		parallelism.pipeline_parallel_degree:int parallelism.module_fqns_per_model_part:lists
+		parallelism.pipeline_parallel_first_stage_less_layers:int parallelism.pipeline_parallel_last_stage_less_layers:int
+		parallelism.pipeline_parallel_layers_per_stage:int parallelism.pipeline_parallel_schedule:string
+		parallelism.pipeline_parallel_microbatch_size:int
+		parallelism.context_parallel_degree:int parallelism.context_parallel_rotate_method:string
+		parallelism.context_parallel_load_balancer:string parallelism.expert_parallel_degree:int
+		parallelism.expert_tensor_parallel_degree:int
+		activation_checkpoint.mode:string activation_checkpoint.selective_ac_option:string`},
+	{translated, "", `training.num_tokens_per_microbatch_per_dp_rank:int training.num_tokens_per_train_step:int
+		training.max_context_length:int parallelism.num_pp_microbatches:int parallelism.enable_sequence_parallel:bool`},
+	{refused, "the schedule is one of the names that torchtitan has", `parallelism.pipeline_parallel_schedule_csv:string=|null`},
+	{refused, "replicas that come and go are not in a static plan", `fault_tolerance.enable:bool=false`},
+	{refused, "the configuration depends on Python code that ptc does not run", `experimental.custom_import:string=|null
+		experimental.custom_args_module:string=|null job.custom_config_module:string=|null`},
+	{refused, "the optimizer updates all parameters after the backward phase", `optimizer.early_step_in_backward:bool=false`},
+	{idle, "logging and profiling change no layout", `job.config_file:string job.dump_folder:string job.description:string
+		job.print_config:bool job.save_config_file:string
+		profiling.enable_profiling:bool profiling.save_traces_folder:string profiling.profile_freq:int profiling.profiler_active:int
+		profiling.profiler_warmup:int
+		profiling.enable_memory_snapshot:bool profiling.save_memory_snapshot_folder:string profiler.enable_profiling:bool
+		profiler.save_traces_folder:string profiler.profile_freq:int
+		metrics.log_freq:int metrics.enable_tensorboard:bool metrics.disable_color_printing:bool metrics.save_tb_folder:string
+		metrics.save_for_all_ranks:bool metrics.enable_wandb:bool
+		memory_estimation.enable:bool memory_estimation.disable_fake_mode:bool
+		comm.init_timeout_seconds:int comm.train_timeout_seconds:int comm.trace_buf_size:int comm.save_traces_folder:string
+		comm.save_traces_file_prefix:string comm.mode:string
+		debug.seed:int debug.deterministic:bool debug.deterministic_warn_only:bool debug.moe_force_load_balance:bool debug.print_config:bool
+		debug.save_config_file:string`},
+	{idle, "checkpoints change no layout", `checkpoint.enable:bool checkpoint.enable_checkpoint:bool
+		checkpoint.enable_ft_dataloader_checkpoints:bool checkpoint.folder:string checkpoint.interval:int
+		checkpoint.initial_load_path:string checkpoint.initial_load_model_only:bool checkpoint.initial_load_in_hf:bool
+		checkpoint.initial_load_in_hf_quantized:bool
+		checkpoint.last_save_model_only:bool checkpoint.last_save_in_hf:bool checkpoint.export_dtype:string checkpoint.async_mode:string
+		checkpoint.keep_latest_k:int
+		checkpoint.load_step:int checkpoint.exclude_from_loading:many checkpoint.enable_first_step_checkpoint:bool
+		checkpoint.create_seed_checkpoint:bool checkpoint.load_only:bool`},
+	{idle, "data and tokenizers change no layout", `model.hf_assets_path:string model.tokenizer_path:string model.print_after_conversion:bool
+		training.dataset:string training.dataset_path:string
+		training.dataloader.num_workers:int training.dataloader.persistent_workers:bool training.dataloader.pin_memory:bool
+		training.dataloader.prefetch_factor:int
+		training.gc_freq:int training.gc_debug:bool
+		validation.enable:bool validation.dataset:string validation.dataset_path:string validation.local_batch_size:int validation.seq_len:int
+		validation.freq:int validation.steps:int
+		validation.dataloader.num_workers:int validation.dataloader.persistent_workers:bool validation.dataloader.pin_memory:bool
+		validation.dataloader.prefetch_factor:int`},
+	{idle, "ptc chooses kernels, fusions and what overlaps by itself", `compile.enable:bool compile.components:many compile.backend:string
+		parallelism.enable_async_tensor_parallel:bool compile.enable_async_tensor_parallel:bool
+		parallelism.disable_loss_parallel:bool parallelism.spmd_backend:string parallelism.enable_fsdp_symm_mem:bool
+		parallelism.enable_compiled_autograd:bool
+		parallelism.pipeline_parallel_expert_parallel_overlap:bool parallelism.expert_parallel_comm_backend:string
+		activation_checkpoint.early_stop:bool activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns:many
+		activation_checkpoint.memory_budget:float
+		activation_checkpoint.visualize_memory_budget_pareto:bool activation_checkpoint.preserve_rng_state:bool
+		activation_checkpoint.determinism_check:string activation_checkpoint.debug:bool
+		optimizer.implementation:string training.disable_cuda_graphs:bool training.mixed_precision_reduce:string
+		quantize.linear.float8.enable_fsdp_float8_all_gather:bool quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp:bool
+		quantize.linear.float8.recipe_name:string
+		quantize.linear.float8.filter_fqns:many quantize.linear.float8.emulate:bool quantize.linear.mx.mxfp8_dim1_cast_kernel_choice:string
+		quantize.linear.mx.recipe_name:string
+		quantize.linear.mx.filter_fqns:many quantize.grouped_mm.float8.fqns:many quantize.grouped_mm.mx.recipe_name:string
+		quantize.grouped_mm.mx.fqns:many`},
+	{idle, "the schedule of rates here falls from the warm-up on", `lr_scheduler.decay_ratio:float`},
+	{idle, "without effect, as replicas are not tolerant of faults", `fault_tolerance.process_group:string
+		fault_tolerance.process_group_timeout_ms:int fault_tolerance.replica_id:int
+		fault_tolerance.group_size:int fault_tolerance.min_replica_size:int fault_tolerance.semi_sync_method:string`},
+}
+
+var torchtitanTable = table(torchtitanKeys)
+
+// fromTorchtitan reads TOML files, of which later ones win, and `--section.field value`.
+func fromTorchtitan(in Input) (*Run, []Note, error) {
+	l := newKeys("torchtitan")
+	for _, f := range in.Files {
+		if len(f.Text) > MaxInput {
+			return nil, nil, fmt.Errorf("%s: it is longer than 1 MiB", f.Name)
+		}
+		var tree map[string]any
+		if _, err := toml.Decode(string(f.Text), &tree); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		err := flatten("", tree, func(name string, v any) error { return l.key(torchtitanTable, name, v) })
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	if err := l.options(in.Args); err != nil {
+		return nil, nil, err
+	}
+	r := NewRun()
+	r.Software = "torchtitan"
+	var err error
+	if r.Kept, err = l.sort(); err != nil {
+		return nil, nil, err
+	}
+	for _, step := range []func(*line, *Run){torchtitanModel, func(l *line, r *Run) { torchtitanMesh(l, r, in.Devices) }, torchtitanSharding, torchtitanBatch, torchtitanStages, torchtitanMemory, torchtitanTraining} {
+		step(l, r)
+		if err := l.err(); err != nil {
+			return nil, nil, err
+		}
+	}
+	torchtitanIdle(l, r)
+	r.normal()
+	return r, l.notes, nil
+}
+
+// torchtitanIdle keeps the settings of kinds of parallelism that the run does not have.
+func torchtitanIdle(l *line, r *Run) {
+	const p = "parallelism."
+	for _, name := range l.order {
+		short := strings.TrimPrefix(name, p)
+		pipeline := strings.HasPrefix(short, "pipeline_parallel_") && name != p+"pipeline_parallel_degree" || name == p+"module_fqns_per_model_part"
+		context := name == p+"context_parallel_rotate_method" || name == p+"context_parallel_load_balancer"
+		expert := name == p+"expert_tensor_parallel_degree"
+		option := name == "activation_checkpoint.selective_ac_option" && r.Recompute == "full"
+		gathered := name == p+"fsdp_reshard_after_forward" && r.Zero == 0
+		if g := l.settings[name]; g.fate == translated && (pipeline && r.PP == 1 || context && r.CP == 1 || expert && r.EP == 1 || option || gathered) {
+			r.Kept = append(r.Kept, g.kept())
+		}
+	}
+}
+
+// options reads `--section.field value`, `--section.field=value`, and `--section.no-field` for
+// one that is false. Dashes in names stand for underscores.
+func (l *line) options(args []string) error {
+	for i := 0; i < len(args); {
+		a := args[i]
+		i++
+		name, ok := strings.CutPrefix(a, "--")
+		if !ok {
+			return fmt.Errorf("`%s` is neither an option nor the value of one", a)
+		}
+		name, value, inline := strings.Cut(name, "=")
+		name = strings.ReplaceAll(name, "-", "_")
+		head, last, _ := strings.Cut(name, ".no_")
+		if f := torchtitanTable[head+"."+last]; last != "" && f != nil && f.kind == "bool" {
+			name, value, inline = head+"."+last, "false", true
+		}
+		f := torchtitanTable[name]
+		var v any = value
+		switch {
+		case f == nil: // key reports it
+		case inline && f.kind == "many":
+			v = split(value)
+		case inline:
+		case f.kind == "many":
+			var words []string
+			for ; i < len(args) && !isFlag(args[i]); i++ {
+				words = append(words, args[i])
+			}
+			v = split(strings.Join(words, ","))
+		case i < len(args) && !isFlag(args[i]):
+			v = args[i]
+			i++
+		case f.kind == "bool":
+			v = "true"
+		default:
+			return fmt.Errorf("--%s needs a value", name)
+		}
+		if b, ok := v.(string); ok && f != nil && f.kind == "bool" {
+			v = strings.ToLower(b)
+		}
+		if err := l.key(torchtitanTable, name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// split is a list of words with commas.
+func split(s string) []any {
+	var out []any
+	for w := range strings.SplitSeq(s, ",") {
+		if w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// flavor is a model of torchtitan.
+type flavor struct {
+	name, flavor                                    string
+	layers, embed, heads, kv, head, ffn, vocab, seq int
+	base, stretch                                   float64
+	tied                                            bool
+	experts, chosen                                 int
+}
+
+// flavors are the sizes of the models of torchtitan that std.models has, or that can be
+// written out.
+var flavors = []flavor{
+	{"llama3", "debugmodel", 6, 256, 16, 16, 16, 768, 2048, 131072, 500000, 8, false, 0, 0},
+	{"llama3", "8B", 32, 4096, 32, 8, 128, 14336, 128256, 131072, 500000, 8, false, 0, 0},
+	{"llama3", "70B", 80, 8192, 64, 8, 128, 28672, 128256, 131072, 500000, 8, false, 0, 0},
+	{"llama3", "405B", 126, 16384, 128, 8, 128, 53248, 128256, 131072, 500000, 8, false, 0, 0},
+	{"qwen3", "debugmodel", 8, 256, 16, 8, 128, 3072, 2048, 4096, 1000000, 1, true, 0, 0},
+	{"qwen3", "0.6B", 28, 1024, 16, 8, 128, 3072, 151936, 4096, 1000000, 1, true, 0, 0},
+	{"qwen3", "1.7B", 28, 2048, 16, 8, 128, 6144, 151936, 4096, 1000000, 1, true, 0, 0},
+	{"qwen3", "4B", 36, 2560, 32, 8, 128, 9728, 151936, 4096, 1000000, 1, true, 0, 0},
+	{"qwen3", "8B", 36, 4096, 32, 8, 128, 12288, 151936, 4096, 1000000, 1, false, 0, 0},
+	{"qwen3", "14B", 40, 5120, 40, 8, 128, 17408, 151936, 4096, 1000000, 1, false, 0, 0},
+	{"qwen3", "32B", 64, 5120, 64, 8, 128, 25600, 151936, 4096, 1000000, 1, false, 0, 0},
+	{"qwen3", "debugmodel_moe", 8, 256, 16, 8, 128, 768, 2048, 4096, 1000000, 1, false, 64, 8},
+	{"qwen3", "30B-A3B", 48, 2048, 32, 4, 128, 768, 151936, 262144, 1000000, 1, false, 128, 8},
+	{"qwen3", "235B-A22B", 94, 4096, 64, 4, 128, 1536, 151936, 4096, 5000000, 1, false, 128, 8},
+}
+
+func torchtitanModel(l *line, r *Run) {
+	name, kind := l.str("model.name", "llama3"), l.str("model.flavor", "debugmodel")
+	i := slices.IndexFunc(flavors, func(f flavor) bool { return f.name == name && f.flavor == kind })
+	if i < 0 {
+		var known []string
+		for _, f := range flavors {
+			known = append(known, f.name+" "+f.flavor)
+		}
+		l.errs = append(l.errs, fmt.Errorf("the model %s, %s is not known; those that std.models can have are %s", name, kind, strings.Join(known, ", ")))
+		return
+	}
+	f := flavors[i]
+	r.Layers, r.Embed, r.Heads, r.KV, r.Head, r.FFN, r.Vocab = f.layers, f.embed, f.heads, f.kv, f.head, f.ffn, f.vocab
+	r.Norm, r.Act, r.Gated, r.Positions = "rms", "silu", true, "rope"
+	r.Base, r.Stretch, r.Tied, r.Experts, r.Chosen = f.base, f.stretch, f.tied, f.experts, f.chosen
+	r.QKNorm = f.name == "qwen3"
+	if r.QKNorm {
+		r.Eps = 1e-6
+	}
+	if r.Experts > 0 {
+		r.Capacity = 1
+		l.notes = append(l.notes, Note{"", "an expert has room for its fair share of the tokens, as shapes are fixed; torchtitan drops none"})
+	}
+	r.from("layers", "%s", l.product([]string{"model.name", "model.flavor"}))
+	r.Seq = l.positive("training.seq_len", 2048)
+	if l.has("training.max_context_length") {
+		r.Seq = l.positive("training.max_context_length", 2048)
+	}
+	r.Context = max(f.seq, r.Seq)
+	l.origin(r, "seq", "training.seq_len", "training.max_context_length")
+}
+
+// torchtitanSchedules are the names of schedules there and here.
+var torchtitanSchedules = map[string]string{"1F1B": "1f1b", "GPipe": "gpipe", "Interleaved1F1B": "interleaved", "LoopedBFS": "breadth_first",
+	"InterleavedZeroBubble": "interleaved_zb", "ZBVZeroBubble": "zb_v", "DualPipeV": "dualpipe_v"}
