@@ -12,13 +12,13 @@ import (
 	"ptc/lang/syntax"
 )
 
-// sources are the examples, the standard library, and what neither has.
+// sources are the examples, the standard library, machines, and what none of them has.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{"odd.ptl": "/* a\n   b */ fn f(x: [n]) -> (f32[n], like x) { return x[n = ..2], 0x1f + 1e-3 * 2_0.5 }\n" +
 		"layout l {\n  shard größe, over of blocks.0.1.w, ** over (a, b) between B { attention = ring }\n  pipeline b over p { schedule = 1f1b }\n}\n" +
 		"module M(of: axis = on) { param over, to : [of] ~ normal(std = \"a\\\"b\") when not true or x.for1 }\nimport \"a.ptl\" as b\n"}
-	for _, pattern := range []string{"../examples/*/*.ptl", "../stdlib/*.ptl"} {
+	for _, pattern := range []string{"../examples/*/*.ptl", "../stdlib/*.ptl", "../foresight/machine/machines/*.ptm"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) < 4 {
 			t.Fatalf("%s: %d files (%v)", pattern, len(names), err)
@@ -143,7 +143,7 @@ func TestTreeSitter(t *testing.T) {
 		t.Fatal(err)
 	}
 	js, v := string(text), syntax.Words()
-	for name, want := range map[string][]string{"reserved": v.Reserved, "declarations": v.Declarations, "members": v.Members, "directives": v.Directives, "units": v.Units} {
+	for name, want := range map[string][]string{"reserved": v.Reserved, "declarations": v.Declarations, "members": v.Members, "directives": v.Directives, "sections": v.Sections, "units": v.Units} {
 		if got := words(t, js, name); !slices.Equal(got, want) {
 			t.Errorf("%s are %v, want %v", name, got, want)
 		}
@@ -154,14 +154,14 @@ func TestTreeSitter(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"([^"\n]+)"`).FindAllStringSubmatch(rules, -1) {
 		used[m[1]] = true
 	}
-	for _, w := range slices.Concat(v.Reserved, v.Declarations, v.Members, v.Statements, v.Directives) {
+	for _, w := range slices.Concat(v.Reserved, v.Declarations, v.Members, v.Statements, v.Directives, v.Sections) {
 		if !used[w] {
 			t.Errorf("no rule has `%s`", w)
 		}
 	}
-	place := []string{"as", "between", "concat", "decay", "in", "lora", "metrics", "no_decay", "of", "on", "over", "skip", "stop", "to", "when"}
+	place := []string{"as", "between", "concat", "decay", "from", "in", "lora", "metrics", "no_decay", "of", "on", "over", "skip", "stop", "to", "when"}
 	for w := range used {
-		if regexp.MustCompile(`^\w+$`).MatchString(w) && !slices.Contains(slices.Concat(v.Reserved, v.Declarations, v.Members, v.Directives, place), w) {
+		if regexp.MustCompile(`^\w+$`).MatchString(w) && !slices.Contains(slices.Concat(v.Reserved, v.Declarations, v.Members, v.Directives, v.Sections, place), w) {
 			t.Errorf("`%s` is no word of the language", w)
 		}
 		if !regexp.MustCompile(`\w|^[/"*]`).MatchString(w) && !slices.Contains(v.Signs, w) {

@@ -15,7 +15,7 @@ func newFmt(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fmt FILE... [--check] [--diff]",
 		Short: "Format sources",
-		Long: `Rewrite .ptl files in the canonical layout, in place. Comments and the meaning stay.
+		Long: `Rewrite .ptl and .ptm files in the canonical layout, in place. Comments and the meaning stay.
 "-" formats the standard input to the standard output.
 
 A file with a syntax error is left unchanged.`,
@@ -24,7 +24,7 @@ A file with a syntax error is left unchanged.`,
   ptc fmt --diff model.ptl   # what would change
   ptc fmt - < model.ptl`,
 		Args:              oneOrMore("FILE"),
-		ValidArgsFunction: completeFiles("ptl"),
+		ValidArgsFunction: completeFiles("ptl", "ptm"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			changes := 0
 			var failed error // a file that cannot be formatted does not keep the others from it

@@ -12,6 +12,6 @@
 //
 // Invariants: a text of any kind gives a Program; one with mistakes of syntax has what
 // is left without them, and reports no others. Nothing here changes once it is made.
-// Imports compiler, editor/names, editor/text, internal/diag, ir, lang,
-// runtime/explain.
+// Imports compiler, editor/names, editor/text, foresight/machine, internal/diag, ir,
+// lang, runtime/explain.
 package analysis

@@ -6,6 +6,7 @@ import (
 
 	"ptc/editor/names"
 	"ptc/editor/text"
+	"ptc/foresight/machine"
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/lang"
@@ -49,7 +50,7 @@ const maxSeen = 4
 // maxLayouts is of how many layouts mistakes are looked for.
 const maxLayouts = 16
 
-// Check reads and evaluates a program. It is nil where ctx ended.
+// Check reads and evaluates a program, or reads the machine of a .ptm file. It is nil where ctx ended.
 func Check(ctx context.Context, in Input) *Program {
 	p := &Program{Input: in, Seen: names.Seen{}, texts: map[*source.File]*text.Text{}}
 	p.Program, p.Errs = lang.LoadPart(in.Name, []byte(in.Text), in.Read)
@@ -58,7 +59,10 @@ func Check(ctx context.Context, in Input) *Program {
 		p.texts[f] = text.New(p.Sources[i].Text)
 	}
 	p.layouts()
-	if p.Main.Tree != nil {
+	switch {
+	case machine.IsFile(in.Name):
+		_, p.Errs = machine.Load(in.Name, []byte(in.Text))
+	case p.Main.Tree != nil:
 		p.evaluate(ctx)
 	}
 	if ctx.Err() != nil {

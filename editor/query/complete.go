@@ -6,6 +6,7 @@ import (
 
 	"ptc/editor/names"
 	"ptc/editor/protocol"
+	"ptc/foresight/machine"
 	"ptc/lang/eval"
 	"ptc/lang/source"
 	"ptc/lang/syntax"
@@ -66,7 +67,9 @@ func (c *completion) offer() {
 	case c.decl == "import" && prev.Text == "import":
 		c.add(protocol.CompleteModule, "std", "the standard library", "")
 	case c.decl == "" || len(c.open) == 0 && c.starts(c.Now.String):
-		c.words(words.Declarations...)
+		c.declarations(words)
+	case c.decl == "machine":
+		c.machine()
 	case len(c.open) == 0:
 		if c.decl == "train" {
 			c.symbols(func(s *names.Symbol) bool { return isModel(s) })
@@ -105,6 +108,15 @@ func (c *completion) offer() {
 			c.arguments()
 		}
 		c.expressions()
+	}
+}
+
+// declarations are those of a file of its kind.
+func (c *completion) declarations(words syntax.Vocabulary) {
+	for _, w := range words.Declarations {
+		if (w == "machine") == machine.IsFile(c.Input.Name) {
+			c.words(w)
+		}
 	}
 }
 

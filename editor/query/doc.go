@@ -10,6 +10,7 @@
 //	rename.go     a new name, if the program means the same with it
 //	cursor.go     what is being written at a cursor, by the tokens before it
 //	complete.go, complete_axes.go, complete_layout.go, signature.go
+//	machine.go    hover and completion in files of machines
 //	outline.go    symbols, folding, formatting
 //	tokens.go     semantic tokens
 //	diagnostics.go
@@ -17,6 +18,6 @@
 //
 // Invariant: no text, and no place in it, makes a query panic; what is not known is
 // left out of the answer.
-// Imports editor/analysis, editor/names, editor/protocol, editor/text, internal/diag,
-// internal/units, ir, lang, stdlib.
+// Imports editor/analysis, editor/names, editor/protocol, editor/text,
+// foresight/machine, internal/diag, internal/units, ir, lang, stdlib.
 package query

@@ -43,6 +43,8 @@ func Symbols(name string, t *text.Text) []protocol.DocumentSymbol {
 			out = append(out, s)
 		case *syntax.Layout:
 			out = append(out, symbol(t, d, d.Name, protocol.SymbolModule, "layout"))
+		case *syntax.Machine:
+			out = append(out, machineSymbol(t, d))
 		}
 	}
 	return out

@@ -35,11 +35,12 @@ func marks(t *testing.T, src string) (string, map[string]int) {
 }
 
 // TestCases asks what the section ask says: a mark, a request, and perhaps a name. The
-// section now is the text in the editor, where it is not that of the program.
+// section now is the text in the editor, where it is not that of the program; the option
+// file is the name of the main file, where it is not main.ptl.
 func TestCases(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, c *golden.Case) {
 		src, at := marks(t, c.Input("main.ptl"))
-		in := analysis.Input{Name: "main.ptl", Text: src, Layout: c.Option("layout"), Target: cmp.Or(c.Option("target"), "ref"), Read: func(p string) ([]byte, error) {
+		in := analysis.Input{Name: cmp.Or(c.Option("file"), "main.ptl"), Text: src, Layout: c.Option("layout"), Target: cmp.Or(c.Option("target"), "ref"), Read: func(p string) ([]byte, error) {
 			if !c.Has(p) {
 				return nil, source.ErrOutside
 			}

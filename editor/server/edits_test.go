@@ -17,7 +17,8 @@ import (
 )
 
 // pieces are what random edits put in, besides pieces of the text itself.
-var pieces = []string{"", " ", "\n", "(", ")", "{", "}", "[", "]", "=", ".", "\"", "/*", "//", "ö", "\U0001F600", "\r", "x", "embed", "fn f(", "std.", "over = ", "~", "1e9", "\xff", "if a {", "layout l { shard "}
+var pieces = []string{"", " ", "\n", "(", ")", "{", "}", "[", "]", "=", ".", "\"", "/*", "//", "ö", "\U0001F600", "\r", "x", "embed", "fn f(", "std.", "over = ", "~", "1e9", "\xff", "if a {", "layout l { shard ",
+	"machine m {", "level node {", " from \"x\"", "peak bf16 = ", "1e999 TB/s"}
 
 // TestRandomEdits: requests about texts that random edits damaged are all answered, and
 // none finds a bug.
@@ -26,18 +27,24 @@ func TestRandomEdits(t *testing.T) {
 	if err != nil || len(names) < 5 {
 		t.Fatalf("%d examples (%v)", len(names), err)
 	}
+	machines, err := filepath.Glob("../../foresight/machine/machines/*.ptm")
+	if err != nil || len(machines) < 5 {
+		t.Fatalf("%d machines (%v)", len(machines), err)
+	}
+	names = append(names, machines...)
 	dice := rand.New(rand.NewSource(7))
 	c := start(t)
 	c.initialize()
 	var waiting sync.WaitGroup
 	for round := range 8 {
-		src, err := os.ReadFile(names[dice.Intn(len(names))])
+		name := names[dice.Intn(len(names))]
+		src, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		uri := "untitled:" + string(rune('a'+round%3)) + ".ptl"
+		uri := "untitled:" + string(rune('a'+round%3)) + filepath.Ext(name)
 		if round%2 == 0 {
-			uri = "file:///nowhere/" + string(rune('a'+round%3)) + ".ptl"
+			uri = "file:///nowhere/" + string(rune('a'+round%3)) + filepath.Ext(name)
 		}
 		now := text.New(string(src))
 		c.open(uri, now.String)

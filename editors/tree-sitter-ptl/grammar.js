@@ -1,10 +1,11 @@
-// The language of .ptl files for tree-sitter, after "Grammar" in docs/language.md. It takes
+// The language of .ptl and .ptm files for tree-sitter, after "Grammar" in docs/language.md. It takes
 // more than the language does, as an editor must: what is wrong is the server's to say.
 
 const reserved = ["and", "else", "false", "fn", "for", "if", "inf", "let", "like", "not", "or", "return", "true"];
-const declarations = ["config", "fn", "import", "layout", "model", "module", "names", "optimizer", "sweep", "train"];
+const declarations = ["config", "fn", "import", "layout", "machine", "model", "module", "names", "optimizer", "sweep", "train"];
 const members = ["fn", "let", "param", "state"];
 const directives = ["device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "zero"];
+const sections = ["device", "host", "kernels", "level"];
 const units = ["GB", "GiB", "KB", "KiB", "MB", "MiB", "TB", "TiB"];
 
 const PREC = { or: 2, and: 3, not: 4, compare: 5, add: 6, multiply: 7, unary: 8, power: 9, call: 10 };
@@ -20,7 +21,7 @@ module.exports = grammar({
   conflicts: ($) => [[$._expression, $.conditional]],
 
   rules: {
-    file: ($) => repeat(choice($.import, $.config, $.module, $.function, $.train, $.layout, $.names, $.sweep)),
+    file: ($) => repeat(choice($.import, $.config, $.module, $.function, $.train, $.layout, $.names, $.sweep, $.machine)),
 
     import: ($) => seq("import", choice($.string, seq($.identifier, repeat(seq(".", $.identifier)))), optional(seq("as", field("alias", $.identifier)))),
     config: ($) => seq("config", "{", repeat($.entry), "}"),
@@ -90,6 +91,14 @@ module.exports = grammar({
 
     sweep: ($) => seq("sweep", "{", repeat($.sweep_axis), "}"),
     sweep_axis: ($) => seq($.identifier, "=", choice($.list, seq($._expression, "..", $._expression))),
+
+    machine: ($) => seq("machine", field("name", $.identifier), "{", repeat(choice($.section, $.fact)), "}"),
+    section: ($) => seq(choice("device", "host", "kernels", "level"), optional(field("name", $.identifier)), "{", repeat($.fact), "}"),
+    fact: ($) => seq(choice(field("kernel", $.string), seq(field("key", $.identifier), optional(field("of", $.identifier)))), "=",
+      choice($.string, $.boolean, $.measure), optional($.source)),
+    measure: ($) => prec.right(seq(optional("-"), choice($._number, $.infinity), optional($._measure_unit))),
+    _measure_unit: ($) => prec.right(seq(choice($.identifier, $.unit), optional(seq("/", $.identifier)))),
+    source: ($) => seq("from", $.string),
 
     layout: ($) => seq("layout", field("name", $.identifier), "{", repeat(choice($.directive, $.entry)), "}"),
     directive: ($) => prec.right(choice(

@@ -113,19 +113,22 @@ var layers = map[string][]string{
 
 	// What an editor asks: places and messages know nothing of the language, and nothing below
 	// knows of editors.
-	"editor":          {"compiler", "internal/diag", "internal/units", "ir", "lang", "runtime/checkpoint/atomicfile", "runtime/explain", "stdlib"},
+	"editor":          {"compiler", "foresight/machine", "internal/diag", "internal/units", "ir", "lang", "runtime/checkpoint/atomicfile", "runtime/explain", "stdlib"},
 	"editor/text":     {},
 	"editor/protocol": {"editor/text"},
 	"editor/names":    {"lang"},
-	"editor/analysis": {"compiler", "editor/names", "editor/text", "internal/diag", "ir", "lang", "runtime/explain"},
-	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
+	"editor/analysis": {"compiler", "editor/names", "editor/text", "foresight/machine", "internal/diag", "ir", "lang", "runtime/explain"},
+	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "foresight/machine", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
+
+	// What a plan will cost: machines are read by the parser of the language, whose directives it takes along.
+	"foresight/machine": {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
 
 	"cmd": {"backend/tile/schedule", "compiler", "editor", "foresight", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
-	"docs":     {"backend", "compiler", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code
-	"examples": {"compiler", "passes", "runtime"},                          // tests alone train and explain them
+	"docs":     {"backend", "compiler", "foresight/machine", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code
+	"examples": {"compiler", "passes", "runtime"},                                               // tests alone train and explain them
 	// A module of its own, which takes ptc as sources and as a binary.
 	"release":       {},
 	"release/build": {"release/tree"},

@@ -198,6 +198,8 @@ func (ld *loader) declare(f *File) {
 				f.Modules[d.Name.Name] = d
 			}
 			ld.checkMembers(d)
+		case *syntax.Machine:
+			ld.errs.Add(Wanted("E0221", d, "a file of its own, `"+d.Name.Name+".ptm`", "", "a machine in a file of models"))
 		case *syntax.Import:
 			if g := ld.follow(f, d); g != nil {
 				id := ImportName(d)

@@ -10,7 +10,7 @@ type File struct {
 }
 
 // Decl is a top-level declaration: [Import], [Config], [Module] (which is
-// also a model or an optimizer), [Fn], [Train], [Layout], [Names] or [Sweep].
+// also a model or an optimizer), [Fn], [Train], [Layout], [Names], [Sweep] or [Machine].
 type Decl interface {
 	Node
 	decl()

@@ -91,11 +91,13 @@ type place struct {
 }
 
 var (
-	placeFile      = place{"a declaration (`import`, `config`, `module`, `model`, `optimizer`, `fn`, `train`, `layout`, `names`, `sweep`)", declWords, ""}
+	placeFile      = place{"a declaration (`import`, `config`, `module`, `model`, `optimizer`, `fn`, `train`, `layout`, `names`, `sweep`, `machine`)", declWords, ""}
 	placeMember    = place{"a member (`param`, `let`, `fn`, or `name : Module`)", memberWords, ":"}
 	placeStmt      = place{"a statement (`name = …`, `return`, `for`, `if`)", stmtWords, "="}
 	placeEntry     = place{"an entry `name = value`", nil, "="}
 	placeNames     = place{"a row (`\"tensor\" = parameter`, `skip \"tensor\"`, `config { … }`, or `option = value`)", []string{"skip", "config"}, "="}
+	placeMachine   = place{"a section (`device`, `host`, `level`, `kernels`), or an entry `name = value from \"source\"`", sectionWords, "="}
+	placeFact      = place{"an entry `name = value from \"source\"`", nil, "="}
 	placeDirective = place{named: "="} // [RegisterDirective] adds the words
 )
 
@@ -135,6 +137,11 @@ func (c chunk) placeOf(sig []lexer.Token, i int) (at place, inBraces bool) {
 		if depth == 1 {
 			return placeNames, inBraces
 		}
+	case "machine":
+		if depth == 1 {
+			return placeMachine, inBraces
+		}
+		return placeFact, inBraces
 	}
 	return placeEntry, inBraces
 }
@@ -162,7 +169,7 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 	}
 	found := sig[at]
 	where, inBraces := c.placeOf(sig, at)
-	want := wanted(u)
+	want := wantedIn(sig[0], wanted(u))
 	if at == 0 {
 		return unknownWord(found, placeFile)
 	}
@@ -201,6 +208,15 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 		e.Want = "`,` or " + e.Want
 	}
 	return e
+}
+
+// wantedIn is what was wanted in the words of a declaration, by its first token: the
+// strings of a machine are no paths.
+func wantedIn(first lexer.Token, want []string) []string {
+	if i := slices.Index(want, productions["string"]); i >= 0 && is(first, "machine") {
+		want[i] = "a source in quotes"
+	}
+	return want
 }
 
 // startsTail reports whether t goes on with an expression after a name.

@@ -20,7 +20,7 @@ func Format(file string, src []byte) ([]byte, diag.List) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	p := &formatter{starts: map[int]string{}, unary: map[int]bool{}, open: map[int]bool{}, depth: -1}
+	p := &formatter{starts: map[int]string{}, unary: map[int]bool{}, open: map[int]bool{}, tight: map[int]bool{}, from: map[int]bool{}, depth: -1}
 	Inspect(f, p.learn)
 	breaks, open := 0, opened(toks)
 	for _, t := range toks {
@@ -83,6 +83,8 @@ type formatter struct {
 	starts map[int]string // offset of the first token of an item → its kind
 	unary  map[int]bool   // offset of a minus sign with one operand
 	open   map[int]bool   // offsets of the braces of an open number, which stand close
+	tight  map[int]bool   // offsets of the words of a unit: `GB/s` has no spaces
+	from   map[int]bool   // offsets of `from`, which has a column of its own
 
 	lines  []*line
 	levels []level
@@ -112,8 +114,16 @@ func (p *formatter) learn(n Node) bool {
 			Inspect(e.Value, p.learn)
 		}
 		return false
-	case *Entry, *TensorRow, *KeyRow, *Selected, *SweepAxis:
+	case *Entry, *TensorRow, *KeyRow, *Selected, *SweepAxis, *Fact:
 		p.starts[at] = kindEntry
+	case *Measure:
+		p.unary[at] = true
+	case *Source:
+		p.from[at] = true
+	case *Unit:
+		if n.Per != "" {
+			p.tight[at], p.tight[n.EndPos.Offset-len(n.Per)] = true, true
+		}
 	case *ParamDecl:
 		p.starts[at] = kindParam
 	case *SubModule:
@@ -124,7 +134,7 @@ func (p *formatter) learn(n Node) bool {
 		if n.Var != "" {
 			p.open[at], p.open[n.EndPos.Offset-1] = true, true
 		}
-	case Decl, Stmt, Directive, NamesItem, *Lora, *Metrics, *Stop:
+	case Decl, Stmt, Directive, NamesItem, MachineItem, *Lora, *Metrics, *Stop:
 		p.starts[at] = kindPlain
 	case *Unary:
 		p.unary[at] = n.Op == "-"
@@ -196,7 +206,8 @@ func (p *formatter) append(t lexer.Token) {
 }
 
 // beginsCell reports whether t stands in a column of its own: the sign of an
-// entry or member, the `~` of a parameter, the next item on the line.
+// entry or member, the `~` of a parameter, the source of a number, the next item on
+// the line.
 func (p *formatter) beginsCell(t lexer.Token) bool {
 	if p.depth != len(p.levels) {
 		return false
@@ -213,7 +224,7 @@ func (p *formatter) beginsCell(t lexer.Token) bool {
 		p.separated = true
 		return true
 	}
-	return is(t, "~")
+	return is(t, "~") || p.from[t.Pos.Offset]
 }
 
 // loose are the words before which a bracket does not make a call.
@@ -235,6 +246,8 @@ func (p *formatter) gap(t lexer.Token) string {
 	case is(t, ";"), is(t, ","):
 		return ""
 	case p.open[t.Pos.Offset], p.open[prev.Pos.Offset] && is(prev, "{"):
+		return ""
+	case p.tight[prev.Pos.Offset] && is(t, "/"), p.tight[t.Pos.Offset] && is(prev, "/"):
 		return ""
 	case is(t, "}"), is(t, "{"), is(prev, "{"):
 		return " "

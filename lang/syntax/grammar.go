@@ -25,19 +25,23 @@ var grammar = sync.OnceValue(func() *participle.Parser[declaration] {
 		participle.UseLookahead(0),
 		participle.ParseTypeWith(parseExpr),
 		participle.ParseTypeWith(parseType),
-		participle.Union[Decl](&Import{}, &Config{}, &Module{}, &Fn{}, &Train{}, &Layout{}, &Names{}, &Sweep{}),
+		participle.ParseTypeWith(parseDatum),
+		participle.Union[Decl](&Import{}, &Config{}, &Module{}, &Fn{}, &Train{}, &Layout{}, &Names{}, &Sweep{}, &Machine{}),
 		participle.Union[Member](&ParamDecl{}, &Let{}, &Fn{}, &SubModule{}),
 		participle.Union[Stmt](&Return{}, &For{}, &If{}, &Assign{}),
 		participle.Union(append(slices.Clone(directives), Directive(&Entry{}))...),
 		participle.Union[NamesItem](&TensorRow{}, &SkipRow{}, &KeyRows{}, &Entry{}),
+		participle.Union[MachineItem](&Section{}, &Fact{}),
 	)
 })
 
 // The words that begin something, for messages and their suggestions.
 var (
-	declWords   = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout", "names", "sweep"}
+	declWords   = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout", "names", "sweep", "machine"}
 	memberWords = []string{"param", "state", "let", "fn"}
 	stmtWords   = []string{"return", "for", "if"}
+	// sectionWords begin the sections of a machine.
+	sectionWords = []string{"device", "host", "level", "kernels"}
 )
 
 // Those of a layout, which [RegisterDirective] fills.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -229,9 +230,10 @@ func (s *scanner) number() {
 
 // numeric emits a number of n bytes if it has a value.
 func (s *scanner) numeric(kind lexer.TokenType, n int) {
-	text := s.text[:n]
+	text, most := s.text[:n], "at most 1.8e308"
 	var err error
 	if kind == tokInt {
+		most = fmt.Sprintf("at most %d", math.MaxInt64)
 		_, err = parseInt(text)
 	} else {
 		_, err = parseFloat(text)
@@ -239,9 +241,9 @@ func (s *scanner) numeric(kind lexer.TokenType, n int) {
 	switch {
 	case err == nil:
 	case strings.Contains(err.Error(), "out of range"):
-		s.errorf("E0108", n, "", "", "the number `%s` is out of range", clip(text))
+		s.errorf("E0108", n, most, "", "the number `%s` is out of range", clip(text))
 	default:
-		s.errorf("E0108", n, "", "", "`%s` is not a number", clip(text))
+		s.errorf("E0108", n, "", apart(text), "`%s` is not a number", clip(text))
 	}
 	s.emit(kind, n)
 }

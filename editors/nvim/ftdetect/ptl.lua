@@ -1,4 +1,4 @@
 vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile" }, {
-  pattern = "*.ptl",
+  pattern = { "*.ptl", "*.ptm" },
   callback = function() vim.bo.filetype = "ptl" end,
 })

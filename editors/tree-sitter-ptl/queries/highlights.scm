@@ -11,7 +11,7 @@
 (infinity) @constant.builtin
 ["fn" "let" "return" "for" "in" "if" "else" "like"] @keyword
 ["and" "or" "not"] @keyword.operator
-["import" "as" "config" "module" "model" "optimizer" "train" "layout" "names" "skip" "concat" "param" "state" "decay" "no_decay" "when" "lora" "metrics" "stop"] @keyword
+["import" "as" "config" "module" "model" "optimizer" "train" "layout" "names" "machine" "host" "kernels" "level" "from" "skip" "concat" "param" "state" "decay" "no_decay" "when" "lora" "metrics" "stop"] @keyword
 ["mesh" "shard" "replicate" "pipeline" "zero" "recompute" "precision" "offload" "forbid" "device" "overlap" "of" "over" "between" "to" "on"] @keyword
 ["+" "-" "*" "/" "%" "**" "==" "!=" "<" "<=" ">" ">=" "=" "~" "->" ".."] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
@@ -19,6 +19,11 @@
 (module name: (identifier) @type)
 (train model: (identifier) @type)
 (layout name: (identifier) @namespace)
+(machine name: (identifier) @namespace)
+(section name: (identifier) @namespace)
+(fact key: (identifier) @property)
+(fact of: (identifier) @property)
+(measure) @number
 (function name: (identifier) @function)
 (call function: (identifier) @function)
 (call function: (attribute name: (identifier) @function))
