@@ -80,6 +80,8 @@ type Options struct {
 	// the reference, for which no code is made, then says what one of another target needs, and
 	// plans of two targets can be compared kernel by kernel.
 	Forms string
+	// Stack is other software whose kernels the plan has; nil: ptc's own.
+	Stack *Stack
 	// Without are passes to leave out, none of which is required.
 	Without []string
 	// Stop is the last pass to run, and Compile then makes no plan; empty for all passes.
@@ -90,6 +92,15 @@ type Options struct {
 	Rewrites *pass.Rewrites
 	// Hooks see the lowered module (index 0) and that after each pass.
 	Hooks []Hook
+}
+
+// Stack says which kernels other software has for a model, to predict what it takes there. Such a plan computes the
+// same numbers.
+type Stack struct {
+	// Join reports whether one kernel may hold a producer and its consumer.
+	Join func(producer, consumer *ir.Op) bool
+	// Attention says that attention is a kernel, and Chunks that the loss is computed some rows at a time.
+	Attention, Chunks bool
 }
 
 // Hook sees the module after a pass: the pass's index in the table and name,
@@ -108,6 +119,8 @@ type Report struct {
 	Reasons  []pass.Remark // of the pass Options.Why
 	Stages   []Stage
 	Total    time.Duration
+	// mathematics is the FLOPs of a step before any is rematerialized.
+	mathematics float64
 	// parted are the products that were asked about in how many parts they are summed, where
 	// schedules are given.
 	parted []string
@@ -198,7 +211,7 @@ func (r *Report) stage(name string, began time.Time) {
 
 // finish adds what only the compiler knows.
 func finish(p *program.Plan, low *lowered, r *Report) {
-	p.Compiler = Version
+	p.Compiler, p.Stats.ModelFlops = Version, r.mathematics
 	p.Sources = low.sources()
 	p.Names = planNames(low.result.Names)
 	p.Config = low.config()
@@ -320,6 +333,12 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		c.Target.Unfit, c.Target.Chunk, c.Target.Rows, c.Target.Block = like.Unfit, d.Chunk, d.Rows, d.Block
 		t = like
 	}
+	if s := o.Stack; s != nil {
+		c.Target.Join, c.Target.Attention = s.Join, s.Attention
+		if !s.Chunks {
+			c.Target.Chunk = targetinfo.Chunk{}
+		}
+	}
 	c.Target.Parts = func(k *fusion.Kernel) int64 {
 		if o.Schedules != nil {
 			r.parted = append(r.parted, fusion.Key(k.F))
@@ -338,7 +357,10 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 			return h(i, name, func() string { return ir.Print(m) }, took)
 		})
 	}
-	hooks = append(hooks, func(i int, name string, _ *ir.Module, took time.Duration) error {
+	hooks = append(hooks, func(i int, name string, m *ir.Module, took time.Duration) error {
+		if f := m.Func("step"); name == "precision" && f != nil { // before anything is rematerialized or split
+			r.mathematics = fusion.Mathematics(f)
+		}
 		if i > 0 {
 			r.Stages = append(r.Stages, Stage{name, took})
 		}

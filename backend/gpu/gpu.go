@@ -196,8 +196,8 @@ func generate(f *ir.Func, t target.Target, given *schedule.Table, spare int) (lo
 	parts := k.Apart()
 	cuts := make([]schedule.Schedule, len(parts))
 	warps := int64(1)
-	on := choose.GPU{Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Shared: int64(t.Shared), Processors: int64(t.Processors), Spare: int64(spare), Less: spare / spareStep}
-	on.Clusters, on.Section = t.Clusters && len(parts) == 1, len(parts) > 1 // sections of a kernel are not of one size
+	on := choose.On(t, len(parts))
+	on.Spare, on.Less = int64(spare), spare/spareStep
 	for i, p := range parts {
 		if s, ok := given.Of(fusion.Key(p.F)); ok {
 			cuts[i] = s

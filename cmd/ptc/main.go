@@ -116,7 +116,7 @@ type group struct {
 func commands(a *app) []group {
 	return []group{
 		{"work", "From a model to a trained one:", []*cobra.Command{newNew(a), newData(a), newImport(a), newLayout(a), newCompile(a), newRun(a), newEval(a), newSample(a), newSweep(a), newExport(a)}},
-		{"look", "To look inside:", []*cobra.Command{newExplain(a), newReport(a), newCheck(a), newVerify(a), newOpt(a), newMachine(a)}},
+		{"look", "To look inside:", []*cobra.Command{newExplain(a), newSimulate(a), newReport(a), newCheck(a), newVerify(a), newOpt(a), newMachine(a)}},
 		{"tool", "Tools:", []*cobra.Command{newFmt(a), newLSP(a), newSign(a), newBench(a), newTune(a), newDeploy(a), newDoctor(a), newVersion(a)}},
 	}
 }

@@ -17,7 +17,16 @@ type Spread struct {
 
 // Spread is how the group of a rank over axes of a mesh lies on the levels. The axes are those of one mesh of the
 // cluster's ranks, outermost first: each stride is a multiple of the size times the stride of the axis after it.
-func (c *Cluster) Spread(rank int, axes ...Axis) Spread {
+func (c *Cluster) Spread(rank int, axes ...Axis) Spread { return c.Spreads(axes...)(rank) }
+
+// Spreads is [Cluster.Spread] for many ranks of one mesh: what their groups have in common is counted once.
+func (c *Cluster) Spreads(axes ...Axis) func(rank int) Spread {
+	known := map[[2]int]int{}
+	return func(rank int) Spread { return c.spread(rank, axes, known) }
+}
+
+// spread is the spread of the group of a rank. By first rank and span of a unit, known has the groups that cross it.
+func (c *Cluster) spread(rank int, axes []Axis, known map[[2]int]int) Spread {
 	s := Spread{Size: 1, Outer: -1}
 	for _, a := range axes {
 		s.Size *= a.Size
@@ -25,7 +34,7 @@ func (c *Cluster) Spread(rank int, axes ...Axis) Spread {
 	for l := range c.Sizes {
 		members, units, sharing, ok := even(axes, s.Size, c.Span(l))
 		if !ok {
-			members, units, sharing = count(rank, axes, c.Span(l))
+			members, units, sharing = count(rank, axes, c.Span(l), known)
 		}
 		if units > 1 {
 			s.Outer = l + 1
@@ -61,14 +70,20 @@ func even(axes []Axis, size, span int) (members, units, sharing int, ok bool) {
 }
 
 // count is the spread over units of span ranks by going through the group, and through the ranks of its units.
-func count(rank int, axes []Axis, span int) (members, units, sharing int) {
+func count(rank int, axes []Axis, span int, known map[[2]int]int) (members, units, sharing int) {
 	base, extent := origin(rank, axes), reach(axes)
 	unit, in := -1, 0
 	each(base, axes, func(r int) {
 		if r/span != unit {
 			unit, in = r/span, 0
 			units++
-			sharing = max(sharing, crossing(unit*span, span, axes, extent))
+			at := [2]int{unit * span, span}
+			n, ok := known[at]
+			if !ok {
+				n = crossing(unit*span, span, axes, extent)
+				known[at] = n
+			}
+			sharing = max(sharing, n)
 		}
 		in++
 		members = max(members, in)

@@ -92,7 +92,7 @@ var layers = map[string][]string{
 	"backend/gpu":           {"backend", "backend/elementwise", "backend/kernel", "backend/nest", "backend/tile", "internal/diag", "internal/order", "ir", "runtime/program"},
 	// Layouts are assigned before there is any code.
 	"backend/gpu/assign": {"backend/elementwise", "backend/gpu/layout", "backend/kernel", "backend/tile", "internal/order", "ir"},
-	"backend/gpu/choose": {"backend/tile/schedule", "internal/dtype", "ir"},
+	"backend/gpu/choose": {"backend/gpu/target", "backend/tile/schedule", "internal/dtype", "ir"},
 	"backend/gpu/emu":    {"backend/gpu/ptx", "internal/order"},
 	"backend/gpu/layout": {},
 	"backend/gpu/ptx":    {},
@@ -122,7 +122,11 @@ var layers = map[string][]string{
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
 
 	// What a plan will cost: machines are read by the parser of the language, whose directives it takes along.
-	"foresight/machine": {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
+	"foresight/cost":     {"backend/gpu/choose", "backend/gpu/target", "backend/tile/schedule", "foresight/machine", "internal/collective", "internal/dtype", "internal/wide", "ir"},
+	"foresight/sim":      {"foresight/cost", "foresight/machine", "internal/collective", "internal/rolled", "internal/wide", "ir/pipeline", "runtime/program"},
+	"foresight/stack":    {"internal/diag", "ir", "lang", "stdlib"},
+	"foresight/forecast": {"foresight/cost", "foresight/machine", "foresight/sim", "foresight/stack", "internal/units", "runtime/explain", "runtime/program"},
+	"foresight/machine":  {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
 
 	"cmd": {"backend/tile/schedule", "compiler", "editor", "foresight", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "runtime"},
 	// The door for programs, at the module's root.
@@ -139,7 +143,7 @@ var layers = map[string][]string{
 	"release/site":  {"release/tree"},
 	"release/tree":  {},
 	"release/wheel": {"release/tree"},
-	"bench":         {"internal/collective", "backend", "compiler", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
+	"bench":         {"internal/collective", "backend", "compiler", "foresight", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
 }
 
 // helpers are packages for tests; only tests and other helpers import them.

@@ -60,7 +60,9 @@ func (x *fuser) function(f *ir.Func, many bool) error {
 	f.Ops = (&emission{from: p, shared: x.shared, mesh: x.m.Mesh}).calls(order.sorted())
 	f.JoinRuns()
 	joinTasks(f)
-	joinCalls(x.c, f, x.shared)
+	if x.c.Target.Join == nil {
+		joinCalls(x.c, f, x.shared)
+	}
 	splitRuns(x.c, f, x.shared)
 	if err := firstTicks(f, x.shared); err != nil {
 		return err
@@ -107,7 +109,9 @@ func (x *fuser) grouped(f *ir.Func) (*storage, *readiness) {
 		whole = f.Clone()
 	}
 	p := newStorage(x.c, newGrouping(x.c, newFacts(x.c, f), x.known, false))
-	p.recomputeLater()
+	if x.c.Target.Join == nil {
+		p.recomputeLater()
+	}
 	r := newReadiness(p)
 	if r.circle && whole != nil {
 		*f = *whole

@@ -92,13 +92,14 @@ type grouping struct {
 	of      map[*ir.Op]*group
 	above   ancestry
 	seq     sequence
-	known   *likeness // of all functions
-	ownRuns bool      // no group has operations of two runs
+	known   *likeness                            // of all functions
+	ownRuns bool                                 // no group has operations of two runs
+	join    func(producer, consumer *ir.Op) bool // pass.Target.Join
 }
 
 // newGrouping walks the program and forms groups.
 func newGrouping(c *pass.Context, in *facts, known *likeness, ownRuns bool) *grouping {
-	p := &grouping{in: in, of: make(map[*ir.Op]*group, len(in.f.Ops)), above: newAncestry(in), known: known, ownRuns: ownRuns}
+	p := &grouping{in: in, of: make(map[*ir.Op]*group, len(in.f.Ops)), above: newAncestry(in), known: known, ownRuns: ownRuns, join: c.Target.Join}
 	for _, o := range in.f.Ops {
 		if in.ops[o].free || len(o.Results) == 1 && in.views[o.Result()] != nil || p.of[o] != nil { // of an attention
 			continue

@@ -36,6 +36,9 @@ func newStorage(c *pass.Context, groups *grouping) *storage {
 			p.keep[o.Result()] = true
 		}
 	}
+	if c.Target.Join != nil { // other software stores what its kernels produce
+		return p
+	}
 	for _, g := range groups.list {
 		for range 4 { // one choice may make another worthwhile
 			if !p.recomputeGroup(g) {

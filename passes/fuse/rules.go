@@ -64,6 +64,8 @@ func (p *grouping) union(a, b *group) (u union, why string) {
 		return u, "one chooses among values that the other computes"
 	case !rules[i].ok(p, a, b, reads):
 		return u, rules[i].unless
+	case !p.joined(a, b):
+		return u, "the software whose kernels these are has no such kernel"
 	}
 	var found, ok bool
 	if u.between, found = p.outsidePath(a, b); found {
@@ -73,6 +75,11 @@ func (p *grouping) union(a, b *group) (u union, why string) {
 		return u, "the kernel would not be one loop nest"
 	}
 	return u, ""
+}
+
+// joined reports whether the target allows kernels that hold each operation of b with what it reads of a.
+func (p *grouping) joined(a, b *group) bool {
+	return p.join == nil || p.reads(a, b, func(o *ir.Op, arg int, _ bool) bool { return p.join(p.in.stored(o.Args[arg]).Def, o) })
 }
 
 // delayed reports whether a, which reads arguments alone, can wait for b, which is late:

@@ -58,6 +58,9 @@ type Target struct {
 	Attention bool
 	// Unfit is why the target cannot have a kernel of class attention, or empty; nil is a target that can have all.
 	Unfit func(attention *fusion.Kernel) string
+	// Join reports whether one kernel may hold a producer and its consumer, as the kernels of other software do; nil: what
+	// pays decides.
+	Join func(producer, consumer *ir.Op) bool
 	// Parts is into how many parts the sums of a product are cut (passes/fuse); nil is
 	// one, of every product.
 	Parts func(product *fusion.Kernel) int64

@@ -145,7 +145,7 @@ func describe(p *program.Plan) *Description {
 		d.Classes = append(d.Classes, c)
 		d.Devices += c.Devices
 	}
-	d.Memory = memoryOf(p)
+	d.Memory = MemoryOf(p)
 	var most *program.Device
 	d.LaunchesPerStep, d.Kernels, most = kernels(p)
 	d.Roofline = rooflineOf(p, d.Kernels)

@@ -49,7 +49,8 @@ func communicatorsOf(p *program.Plan) (out *Communicators) {
 var spaces = []program.Space{program.Params, program.Grads, program.Optimizer,
 	program.Activations, program.Scratch, program.Inputs}
 
-func memoryOf(p *program.Plan) Memory {
+// MemoryOf is what each class of devices needs, and what for.
+func MemoryOf(p *program.Plan) Memory {
 	n := len(p.Devices)
 	m := Memory{Peak: make([]int64, n), Host: make([]int64, n), Disk: make([]int64, n), Arena: map[program.Space]int64{}}
 	var largest *program.Device

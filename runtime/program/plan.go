@@ -67,6 +67,9 @@ type Stats struct {
 	OpsBeforeFusion int     `cbor:"1,keyasint,omitempty"`
 	FlopsPerStep    float64 `cbor:"2,keyasint,omitempty"`
 	TokensPerStep   int64   `cbor:"3,keyasint,omitempty"`
+	// ModelFlops is the part of FlopsPerStep that the mathematics of the model takes: operations that are
+	// rematerialized count once. A plan of an earlier version has none.
+	ModelFlops float64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Touches are the buffers that an instruction reads, and those that it writes.

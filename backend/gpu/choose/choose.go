@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"ptc/backend/gpu/target"
 	"ptc/backend/tile/schedule"
 	"ptc/ir/fusion"
 )
@@ -29,6 +30,14 @@ type GPU struct {
 	Processors int64 // multiprocessors; 0 if that is not known
 	Spare      int64 // bytes of shared memory that an attention or a product leaves besides those that it leaves for exchanges
 	Less       int   // how often other kernels are made smaller, as an earlier schedule took too much
+}
+
+// On is what a target offers to a kernel of so many sections, which are not of one size and so have no clusters.
+func On(t target.Target, sections int) GPU {
+	return GPU{
+		Groups: t.Has(target.WGMMA), Tensor: t.Tensor, FP8: t.FP8, Clusters: t.Clusters && sections == 1, Section: sections > 1,
+		Shared: int64(t.Shared), Processors: int64(t.Processors),
+	}
 }
 
 // Schedule is the one of k for a GPU: tiles that a block of threads holds in registers, and as

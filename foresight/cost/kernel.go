@@ -1,0 +1,148 @@
+package cost
+
+import (
+	"ptc/backend/gpu/target"
+	"ptc/foresight/machine"
+	"ptc/ir/fusion"
+)
+
+// Software is what the software that runs a plan adds to the machine.
+type Software struct {
+	Products   float64 // the speed of its matrix products, as a share of the best; 0 is 1
+	HostLaunch bool    // the host launches each kernel
+}
+
+// Model prices work on one cluster.
+type Model struct {
+	*machine.Cluster
+	Software
+	gpu *target.Target // that kernels are generated for; nil where the machine is none
+
+	memory, cache, vector, hostLink, disk rate
+	launch                                machine.PS
+	protocols                             []protocol
+}
+
+// New is the model of a cluster and of the software on it.
+func New(c *machine.Cluster, w Software) *Model {
+	if w.Products == 0 {
+		w.Products = 1
+	}
+	d, h := &c.Device, &c.Host
+	m := &Model{
+		Cluster: c, Software: w, gpu: gpuOf(d.Target),
+		memory: rateOf(d.Bandwidth, d.MemoryShare.Value), cache: rateOf(d.CacheRate), vector: rateOf(d.Vector["f32"]),
+		hostLink: rateOf(h.Link, h.LinkShare.Value), disk: rateOf(h.Disk, 1/float64(max(h.Devices, 1))),
+		launch: machine.Picoseconds(d.Launch.Value),
+	}
+	for _, name := range c.Protocols() {
+		m.protocols = append(m.protocols, protocolOf(c.Machine, name))
+	}
+	return m
+}
+
+// Bound is what limits a kernel.
+type Bound string
+
+// The bounds of kernels.
+const (
+	Compute Bound = "compute"
+	Memory  Bound = "memory"
+	Launch  Bound = "launch"
+)
+
+// Launch is the time between the starts of two kernels that do nothing.
+func (m *Model) Launch() machine.PS { return m.launch }
+
+// Host is the time that the host takes for a launch, where it launches each kernel; else 0.
+func (m *Model) Host() machine.PS {
+	if !m.HostLaunch {
+		return 0
+	}
+	return machine.Picoseconds(m.Cluster.Host.Launch.Value)
+}
+
+// Kernel is the time of one launch of all parts, without the launch itself, and what bounds most of it. A
+// measured time of the machine's table takes precedence.
+func (m *Model) Kernel(parts []Part) (t machine.PS, bound Bound) {
+	var compute, memory machine.PS
+	for i := range parts {
+		p := &parts[i]
+		if measured, ok := m.Kernels[p.Key]; ok {
+			t += measured
+			continue
+		}
+		c, b := m.compute(p, len(parts) == 1), m.memory.time(p.Bytes)
+		compute, memory, t = compute+c, memory+b, t+max(c, b)
+	}
+	switch {
+	case t < m.launch:
+		return t, Launch
+	case compute > memory:
+		return t, Compute
+	}
+	return t, Memory
+}
+
+// compute is how long the arithmetic of a part takes. Alone in its launch, a product takes whole waves of tiles.
+func (m *Model) compute(p *Part, alone bool) machine.PS {
+	switch {
+	case p.Product != nil && p.Tile != nil:
+		return m.tiled(p, alone)
+	case p.Product != nil:
+		return m.products(p.DType, 1).time(p.Flops)
+	case p.Class == fusion.Attend:
+		return m.products(p.DType, attentionShare).time(p.Flops)
+	}
+	return m.vector.time(p.Flops)
+}
+
+// attentionShare is how fast attention multiplies, of the rate of the best product: its softmax runs on the same
+// processors. FlashAttention-2 (Dao, 2023, section 4.1) reaches up to 73% of an A100's peak forward and 63% backward, where
+// the best products reach some 85%; the backward pass does most of the work.
+const attentionShare = 0.75
+
+// products is the rate of matrix products of a dtype, all processors together. A dtype without a rate of its own is
+// computed in the next wider one that has.
+func (m *Model) products(dtype string, share float64) rate {
+	d := &m.Device
+	for _, name := range append([]string{dtype}, wider[dtype]...) {
+		if p, ok := d.Peak[name]; ok {
+			return rateOf(p, d.Share[name].Value, m.Products, share)
+		}
+	}
+	return rateOf(d.Vector["f32"], share)
+}
+
+// wider are the dtypes whose instructions can multiply the factors of another dtype exactly.
+var wider = map[string][]string{
+	"f8e4m3": {"f8", "f16", "bf16"}, "f8e5m2": {"f8", "f16", "bf16"}, "f8": {"f16", "bf16"}, "f16": {"bf16"}, "bf16": {"f16"},
+}
+
+// tiled is the time of a product by tiles. A processor computes one tile at a time, and tiles run in waves, one tile on each
+// processor, so that the last wave takes as long as a full one. A tile takes as long as its multiply-adds, or as its operands
+// take from the last cache, and then stores its part of the result.
+func (m *Model) tiled(p *Part, alone bool) machine.PS {
+	x, s, n := p.Product, p.Tile, int64(m.Device.Processors)
+	tasks := x.Batch * blocks(x.M, s.M) * blocks(x.N, s.N) * s.Split
+	k, size := blocks(x.K, s.Split), sizeOf(p.DType)
+	multiply := m.products(p.DType, 1).time(2 * s.M * s.N * k * n)
+	load := m.cache.time((s.M + s.N) * k * size * n)
+	store := m.memory.time(s.M * s.N * size * n)
+	tile := max(multiply, load) + store
+	if alone {
+		return tile * machine.PS(blocks(tasks, n))
+	}
+	return machine.PS(ceilDiv(int64(tile), tasks, n))
+}
+
+// Sweep is how long a copy within the device's memory takes, of so many bytes read and written.
+func (m *Model) Sweep(bytes int64) machine.PS { return m.memory.time(bytes) }
+
+// Copy is how long a copy between the device and its host's memory takes, or the host's disk, which its devices share.
+func (m *Model) Copy(bytes int64, disk bool) machine.PS {
+	if disk {
+		return max(m.hostLink.time(bytes), m.disk.time(bytes))
+	}
+	return m.hostLink.time(bytes)
+}

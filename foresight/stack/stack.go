@@ -1,0 +1,124 @@
+package stack
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"ptc/internal/diag"
+)
+
+// Stack is how other software executes a model. The zero value is ptc itself.
+type Stack struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Kernels lists what the software has as one kernel: names of declarations of the standard library, whose elementwise
+	// work and reductions are meant, and of operations elsewhere. What one expression of a source computes is one kernel
+	// anyway, and what multiplies the result of a product by a number is part of the product.
+	Kernels [][]string `json:"kernels"`
+	// Attention says that attention is one kernel, so that scores are not stored; Chunks that the loss is computed for some
+	// rows at a time.
+	Attention bool `json:"attention"`
+	Chunks    bool `json:"chunked_loss"`
+	// Without are optional passes of ptc that have no counterpart: overlap.
+	Without []string `json:"without"`
+	// HostLaunch says that the host launches each kernel, and is the limit where kernels are shorter than that.
+	HostLaunch bool `json:"host_launch"`
+	// SendsWait says that a device does nothing else while it sends to another stage.
+	SendsWait bool `json:"sends_wait"`
+	// Narrow says that activations between kernels have 16 bits, where ptc keeps some in 32.
+	Narrow bool `json:"narrow_activations"`
+	// Products is the speed of the software's matrix products, as a share of the best that the machine reaches.
+	Products *Number `json:"products,omitempty"`
+	// Bytes is what the software takes of a device's memory besides the model and its activations.
+	Bytes *Number `json:"framework_bytes,omitempty"`
+	// Scalar is by how much a step takes longer than predicted: what was fitted to measured runs.
+	Scalar *Number `json:"scalar,omitempty"`
+}
+
+// Number is a number with its source.
+type Number struct {
+	Value  float64 `json:"value"`
+	Source string  `json:"from"`
+}
+
+// Of is the value of a number, or another one where it is not given.
+func (n *Number) Of(otherwise float64) float64 {
+	if n == nil {
+		return otherwise
+	}
+	return n.Value
+}
+
+//go:embed stacks/*.json
+var files embed.FS
+
+// Names are the stacks that ptc brings along, sorted.
+func Names() (out []string) {
+	entries, _ := files.ReadDir("stacks") // embedded
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".json"))
+	}
+	return out
+}
+
+// Named is a stack that ptc brings along.
+func Named(name string) (*Stack, error) {
+	text, err := files.ReadFile("stacks/" + name + ".json")
+	if err != nil {
+		err := fmt.Errorf("there is no stack `%s`; expected %s, or a .json file", name, diag.OneOf(Names()))
+		if hint := diag.DidYouMean(name, Names()); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+		return nil, err
+	}
+	return Load(text)
+}
+
+// MaxBytes is how large the file of a stack may be.
+const MaxBytes = 1 << 20
+
+// Load reads the file of a stack. The error says what is wrong with it.
+func Load(text []byte) (*Stack, error) {
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("the stack has %d bytes; a stack has at most %d", len(text), MaxBytes)
+	}
+	s := &Stack{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(s); err != nil {
+		return nil, fmt.Errorf("the stack cannot be read: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file goes on behind the stack")
+	}
+	return s, s.check()
+}
+
+// check says what a stack lacks.
+func (s *Stack) check() error {
+	if s.Name == "" {
+		return errors.New("the stack has no name")
+	}
+	if len(s.Kernels) > mostKernels {
+		return fmt.Errorf("the stack has %d kernels; it can have at most %d", len(s.Kernels), mostKernels)
+	}
+	for _, x := range []struct {
+		what   string
+		n      *Number
+		lo, hi float64
+	}{{"products", s.Products, 0.05, 1}, {"framework_bytes", s.Bytes, 0, 1e15}, {"scalar", s.Scalar, 0.1, 10}} {
+		switch {
+		case x.n == nil:
+		case x.n.Source == "":
+			return fmt.Errorf("`%s` of stack %s has no source: add \"from\"", x.what, s.Name)
+		case !(x.n.Value >= x.lo && x.n.Value <= x.hi):
+			return fmt.Errorf("`%s` of stack %s is %g; expected %g to %g", x.what, s.Name, x.n.Value, x.lo, x.hi)
+		}
+	}
+	return nil
+}
