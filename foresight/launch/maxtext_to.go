@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// gatherStrategy is MaxText's word for a context-parallel attention that gathers keys and values.
+const gatherStrategy = "all_gather"
+
 // toMaxText writes a YAML file of MaxText, to be given after base.yml.
 func toMaxText(r *Run) (string, []Note, error) {
 	w := &yamlWriter{}
@@ -152,7 +155,7 @@ func (w *yamlWriter) mesh(r *Run) error {
 	}
 	w.key("ici_pipeline_parallelism", r.PP)
 	if r.CP > 1 {
-		strategy := "all_gather"
+		strategy := gatherStrategy
 		if r.Ring {
 			strategy = "ring"
 		}

@@ -8,7 +8,7 @@
 //	devs, err := comm.Open("", mesh, options)   // those of this process
 //	tp, err := mesh.Group("tp")
 //	call, err := devs[i].Prepare(comm.Op{       // each device on a goroutine of its own
-//		Kind: collective.AllReduce, Group: tp, DType: dtype.F32,
+//		Kind: kind, Group: tp, DType: dtype.F32,
 //		Inner: n, Src: device.Bytes(x), Dst: device.Bytes(x), Label: "blocks.3.mlp",
 //	})
 //	err = call.Run()                            // or call.Start(), other work, call.Wait()

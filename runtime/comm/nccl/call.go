@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ptc/internal/collective"
+	"ptc/internal/dtype"
 	"ptc/runtime/comm"
 	"ptc/runtime/device"
 )
@@ -15,6 +16,11 @@ type call struct {
 	op                comm.Op
 	tensors           []tensor
 	ready, begun, end uintptr // events: the sources are there, the lane has come to it, it is done
+}
+
+// gather is the operation that gives all members what each has to say.
+func gather(g *comm.Group, mine, all []byte) comm.Op {
+	return comm.Op{Kind: collective.AllGather, Group: g, DType: dtype.U8, Inner: len(mine), Src: device.Bytes(mine), Dst: device.Bytes(all), Label: "set-up of NCCL"}
 }
 
 // tensor is one of an operation's: addresses, and its views in bytes.

@@ -94,7 +94,7 @@ func (p *party) tell(mine []byte) ([][]byte, error) {
 	all := make([][]byte, len(p.members))
 	if p.group != nil {
 		flat := make([]byte, len(mine)*len(all))
-		err := p.run(comm.Op{Kind: collective.AllGather, Group: p.group, DType: dtype.U8, Inner: len(mine), Src: device.Bytes(mine), Dst: device.Bytes(flat), Label: "set-up of NCCL"})
+		err := p.run(gather(p.group, mine, flat))
 		for i := range all {
 			all[i] = flat[i*len(mine) : (i+1)*len(mine)]
 		}
