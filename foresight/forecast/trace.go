@@ -14,7 +14,7 @@ import (
 const MostSpans = 200_000
 
 // Trace writes the turns and exchanges of a step as trace events, for Perfetto: a process for each class of devices, with
-// a row for its turns and one for its exchanges. Times are in microseconds. Spans above MostSpans are left out, and
+// a row each for its turns, its exchanges and its waits. Times are in microseconds. Spans above MostSpans are left out, and
 // counted in the result.
 func Trace(w io.Writer, p *program.Plan, job *sim.Job, how sim.How) (left int, err error) {
 	out := bufio.NewWriter(w)
@@ -30,8 +30,11 @@ func Trace(w io.Writer, p *program.Plan, job *sim.Job, how sim.How) (left int, e
 			return
 		}
 		name, row := s.Cause, 1
-		if s.Task >= 0 {
+		switch {
+		case s.Task >= 0:
 			name, row = taskName(p, job, s), 0
+		case s.Waits:
+			row = 2
 		}
 		fmt.Fprintf(out, ",\n{\"name\":%s,\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}", strconv.Quote(name), s.Class, row, s.Begin.Seconds()*1e6, (s.End-s.Begin).Seconds()*1e6)
 	}
@@ -51,13 +54,22 @@ func comma(i int) string {
 
 // taskName is a turn in words: forward 3.
 func taskName(p *program.Plan, job *sim.Job, s sim.Span) string {
+	tasks := tasksOf(p, job, s)
+	switch {
+	case s.Task >= len(tasks):
+		return "step"
+	case tasks[s.Task].Once:
+		return tasks[s.Task].Name
+	}
+	return fmt.Sprintf("%s %d", tasks[s.Task].Name, s.Micro)
+}
+
+// tasksOf are the tasks of the step of the class that a span is of.
+func tasksOf(p *program.Plan, job *sim.Job, s sim.Span) []program.Task {
 	for _, g := range p.Devices[job.Classes[s.Class].Device].Progs {
-		if g.Name == "step" && s.Task < len(g.Tasks) {
-			if t := &g.Tasks[s.Task]; !t.Once {
-				return fmt.Sprintf("%s %d", t.Name, s.Micro)
-			}
-			return g.Tasks[s.Task].Name
+		if g.Name == "step" {
+			return g.Tasks
 		}
 	}
-	return "step"
+	return nil
 }

@@ -11,15 +11,16 @@ type How struct {
 	Alone  bool    // exchanges do not slow one another down, nor kernels
 	Jitter float64 // standard deviation of a kernel's time, as a share of it
 	Seed   uint64
-	Trace  func(Span) // is given each turn and each exchange of a class when it ends; nil: nobody is
+	Trace  func(Span) // receives each turn, exchange and wait of a class when it ends; may be nil
 }
 
-// Span is a stretch of time of a class: a turn of a task, or an exchange.
+// Span is a stretch of time of a class: a turn of a task, an exchange, or a wait for one.
 type Span struct {
 	Class      int
 	Task       int // of a turn, else −1
 	Micro      int
-	Cause      string // of an exchange
+	Cause      string // of an exchange or a wait
+	Waits      bool   // the class does nothing else
 	Begin, End machine.PS
 }
 
@@ -218,6 +219,7 @@ func (e *engine) done(c *runner) {
 	if over := e.now - c.begun - c.events[c.event].work; over != 0 {
 		c.spent[e.overCause(c, over)] += over
 	}
+	e.traceFolded(c)
 	c.left, c.worked = 0, true
 	c.version++
 	e.proceed(c)
@@ -259,5 +261,7 @@ func (e *engine) wake(c *runner) {
 	}
 	c.spent[cause] += idle
 	c.spent[f.cause] += e.now - c.waited - idle
+	e.traceWait(c, cause, c.waited, c.waited+idle)
+	e.traceWait(c, f.cause, c.waited+idle, e.now)
 	e.proceed(c)
 }

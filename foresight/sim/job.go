@@ -18,8 +18,12 @@ type Job struct {
 	Cluster *machine.Cluster
 	Classes []Class
 	Causes  []string // names, by number
+	Kernels []Kernel // of the plan, in its order
 	groups  int      // of several classes
 }
+
+// Kernel is the time of a kernel of the plan: of one instance, and of a launch of any number of them.
+type Kernel struct{ Time, Launch machine.PS }
 
 // Class is what a class of ranks does. Rank is the one that stands for all.
 type Class struct {
@@ -29,6 +33,9 @@ type Class struct {
 	tasks       []task
 	turns       []turn
 }
+
+// Turns is how many turns of tasks a step of the class has; 1 without tasks.
+func (c *Class) Turns() int { return len(c.turns) }
 
 // turn is one time that a task is issued: posted are the turns, this one or the next, whose receives are posted first.
 type turn struct {
@@ -171,6 +178,7 @@ func New(p *program.Plan, work Work, m *cost.Model, o Options) (*Job, error) {
 	for i := range p.Kernels {
 		t, bound := m.Kernel(work[i])
 		b.kernels = append(b.kernels, kernelCost{t, b.causeOf("compute." + p.Kernels[i].Class), bound})
+		b.Kernels = append(b.Kernels, Kernel{t, m.Launch()})
 	}
 	for i, r := range who.ranks {
 		if err := b.class(i, int(r)); err != nil {
@@ -188,6 +196,9 @@ const (
 	causeCopy
 	causeHost
 )
+
+// commPrefix begins the names of causes that are exchanges.
+const commPrefix = "comm."
 
 // causeOf is the number of a cause by its name.
 func (b *builder) causeOf(name string) int32 {
@@ -241,7 +252,7 @@ func (b *builder) onDisk(rank int, in *program.Instr) bool {
 
 // commCause is the cause of the time of a communication: the mesh axes that it is over, as the layout names them.
 func (b *builder) commCause(c *program.Comm) int32 {
-	return b.causeOf("comm." + strings.Join(b.plan.DeclaredOver(c.Over), "+"))
+	return b.causeOf(commPrefix + strings.Join(b.plan.DeclaredOver(c.Over), "+"))
 }
 
 // membersOf are the classes of ranks, each once, ascending.

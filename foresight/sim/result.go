@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"ptc/foresight/machine"
 )
@@ -77,6 +78,28 @@ func (e *engine) traceTurn(c *runner) {
 	if e.Trace != nil {
 		t := &c.turns[c.turn]
 		e.Trace(Span{Class: int(c.number), Task: int(t.task), Micro: int(t.micro), Begin: c.began, End: e.now})
+	}
+}
+
+// traceWait reports that a class waits; no time at all is no wait.
+func (e *engine) traceWait(c *runner, cause int32, begin, end machine.PS) {
+	if e.Trace != nil && end > begin {
+		e.Trace(Span{Class: int(c.number), Task: -1, Cause: e.Causes[cause], Waits: true, Begin: begin, End: end})
+	}
+}
+
+// traceFolded reports the exchanges that are part of the work that has ended. Work has no order, so they stand at its end.
+func (e *engine) traceFolded(c *runner) {
+	if e.Trace == nil {
+		return
+	}
+	end := e.now
+	for _, p := range c.events[c.event].causes {
+		if strings.HasPrefix(e.Causes[p.cause], commPrefix) {
+			begin := max(end-p.time, c.begun)
+			e.traceWait(c, p.cause, begin, end)
+			end = begin
+		}
 	}
 }
 
