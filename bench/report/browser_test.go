@@ -22,6 +22,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"ptc/compiler"
+	"ptc/foresight/forecast"
+	"ptc/foresight/machine"
+	"ptc/foresight/sim"
 	"ptc/runtime/live"
 	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
@@ -146,7 +149,7 @@ func TestCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := report.Page(q, planOf(t), nil)
+	page, err := report.Page(q, report.Extra{Other: planOf(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +167,7 @@ func TestCompared(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	p := planOf(t)
-	page, err := report.Page(p, nil, nil)
+	page, err := report.Page(p, report.Extra{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,6 +286,67 @@ func tryLinks(t *testing.T, b *browser, m *report.Map) {
 	}
 }
 
+// TestForecast: the timeline is in true time, with the idle time and the exposed communication of the forecast.
+func TestForecast(t *testing.T) {
+	p := planOf(t)
+	m, err := machine.Named("h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.On("2x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, job, err := forecast.Of(p, c, forecast.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := x.Report(p, c, job, sim.How{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := report.Page(p, report.Extra{Forecast: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "plan.html")
+	if err := os.WriteFile(file, page, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, "file://"+file)
+	slots, idle, exposed := 0, 0.0, 0.0
+	for _, r := range f.Timing.Rows {
+		slots, idle, exposed = slots+len(r.Slots), idle+r.Idles/float64(len(f.Timing.Rows)), exposed+r.Exposed/float64(len(f.Timing.Rows))
+	}
+	if n := eval[int](t, b, `document.querySelectorAll("#gantt rect.slot").length`); n != slots || n == 0 {
+		t.Errorf("%d slots are drawn of %d", n, slots)
+	}
+	const width = `const width = (s) => [...document.querySelectorAll("#gantt " + s)].reduce((n, e) => n + e.width.baseVal.value, 0), all = width('rect[fill^="url"]') - width("rect.gap");`
+	if drawn := eval[float64](t, b, `(() => { `+width+` return 1 - (width("rect.slot") - width("rect.gap")) / all; })()`); math.Abs(drawn-idle) > 0.01 {
+		t.Errorf("the picture is idle for %g, the forecast for %g", drawn, idle)
+	}
+	if drawn := eval[float64](t, b, `(() => { `+width+` return width("rect.exposed") / all; })()`); math.Abs(drawn-exposed) > 0.001 {
+		t.Errorf("the picture has exposed communication for %g, the forecast for %g", drawn, exposed)
+	}
+	end := eval[[]float64](t, b, `[...document.querySelectorAll("#waterfall rect")].map((e) => e.getBoundingClientRect()).map((r) => [r.left, r.right]).flat()`)
+	for i := 2; i+2 < len(end); i += 2 {
+		if math.Abs(end[i]-end[i-1]) > 2 {
+			t.Errorf("bar %d begins at pixel %g, and the one before ends at %g", i/2, end[i], end[i-1])
+		}
+	}
+	if n := len(end); n/2 != len(f.Causes)+1 || math.Abs(end[n-3]-end[n-1]) > 2 || math.Abs(end[0]-end[n-2]) > 2 {
+		t.Errorf("%d bars of %d causes, at %v", n/2, len(f.Causes), end)
+	}
+	for _, w := range []int64{400, 900, 1600} {
+		b.do(t, chromedp.EmulateViewport(w, 1000), chromedp.Sleep(300*time.Millisecond))
+		if wide := eval[int64](t, b, `document.documentElement.scrollWidth`); wide > w {
+			t.Errorf("at %d pixels the page has %d", w, wide)
+		}
+		b.whole(t, w)
+	}
+	b.clean(t, "file://"+file)
+}
+
 // TestMeasured: a ring is where a kernel was measured, below what the roofline allows.
 func TestMeasured(t *testing.T) {
 	p := planOf(t)
@@ -299,7 +363,7 @@ func TestMeasured(t *testing.T) {
 			rings++
 		}
 	}
-	page, err := report.Page(p, nil, r)
+	page, err := report.Page(p, report.Extra{Measured: r})
 	if err != nil {
 		t.Fatal(err)
 	}

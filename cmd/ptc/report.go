@@ -9,14 +9,16 @@ import (
 
 	"ptc/internal/regular"
 	"ptc/runtime/profile"
-	"ptc/runtime/program"
 	"ptc/runtime/report"
 )
 
+// reportFlags are those of `ptc report`.
+type reportFlags struct{ output, compare, profiled, machine string }
+
 func newReport(a *app) *cobra.Command {
-	var output, compare, profiled string
+	var f reportFlags
 	cmd := &cobra.Command{
-		Use:   "report PLAN [-o FILE] [--compare PLAN] [--profile FILE]",
+		Use:   "report PLAN [-o FILE] [--compare PLAN] [--profile FILE] [--machine NAME:LEVELS]",
 		Short: "Show a plan as a page for a browser",
 		Long: `Write a page that shows a plan: whether it fits, a map of a step's memory, the
 pipeline's timeline, which device has which shard, kernels under the roofline if the
@@ -25,50 +27,64 @@ plan knows its device, communication, and the source, linked both ways.
 The page is one file. It loads nothing from a network, and runs only its own script.
 --compare shows the differences from another plan. --profile shows measured times from
 the file that "ptc run --profile=FILE" wrote: how each rank spent its time, and each
-kernel next to its roofline limit. "ptc explain --json" prints the same document for
-programs.
+kernel next to its roofline limit. --machine shows a forecast: the time of a step by
+cause, memory and cost on a machine, and the timeline in true time; kernels of a plan that
+does not know its device are then under the machine's roofline. "ptc explain --json" prints
+the same document for programs.
 
 Without -o the page is written to the current folder, under the plan's name with the
 extension .html.`,
 		Example: `  ptc report plan.bin
   ptc report plan.bin -o plan.html
   ptc report plan.bin --compare other.bin -o both.html
-  ptc report plan.bin --profile profile.json`,
+  ptc report plan.bin --profile profile.json
+  ptc report plan.bin --machine h100:128x8`,
 		Args:              exactly("PLAN"),
 		ValidArgsFunction: completeFiles("bin"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			plan, err := readPlan(args[0])
-			if err != nil {
-				return err
-			}
-			var other *program.Plan
-			if compare != "" {
-				if other, err = readPlan(compare); err != nil {
-					return err
-				}
-			}
-			measured, err := readProfile(profiled)
-			if err != nil {
-				return err
-			}
-			page, err := report.Page(plan, other, measured)
-			if err != nil {
-				return fileError(err)
-			}
-			if output == "" {
-				name := filepath.Base(args[0])
-				output = strings.TrimSuffix(name, filepath.Ext(name)) + ".html"
-			}
-			if err := keepsInputs(output, args[0], compare, profiled); err != nil {
-				return err
-			}
-			return a.writeFile(output, page)
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return a.writeReport(args[0], &f) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write the page to `FILE` (default PLAN's name with .html, in the current folder)")
-	cmd.Flags().StringVar(&compare, "compare", "", "show the differences from another `PLAN`")
-	cmd.Flags().StringVar(&profiled, "profile", "", "show measured times from the `FILE` of \"ptc run --profile=FILE\"")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the page to `FILE` (default PLAN's name with .html, in the current folder)")
+	cmd.Flags().StringVar(&f.compare, "compare", "", "show the differences from another `PLAN`")
+	cmd.Flags().StringVar(&f.profiled, "profile", "", "show measured times from the `FILE` of \"ptc run --profile=FILE\"")
+	addMachine(cmd, &f.machine, "show a forecast")
 	return cmd
+}
+
+// writeReport writes the page of a plan.
+func (a *app) writeReport(path string, f *reportFlags) error {
+	plan, err := readPlan(path)
+	if err != nil {
+		return err
+	}
+	var x report.Extra
+	if f.compare != "" {
+		if x.Other, err = readPlan(f.compare); err != nil {
+			return err
+		}
+	}
+	if x.Measured, err = readProfile(f.profiled); err != nil {
+		return err
+	}
+	predicted, err := a.foresee(plan, f.machine)
+	if err != nil {
+		return err
+	}
+	if x.Forecast, err = predicted.report(); err != nil {
+		return err
+	}
+	page, err := report.Page(plan, x)
+	if err != nil {
+		return fileError(err)
+	}
+	output := f.output
+	if output == "" {
+		name := filepath.Base(path)
+		output = strings.TrimSuffix(name, filepath.Ext(name)) + ".html"
+	}
+	if err := keepsInputs(output, path, f.compare, f.profiled); err != nil {
+		return err
+	}
+	return a.writeFile(output, page)
 }
 
 // readProfile reads what a run measured; nil without a file.

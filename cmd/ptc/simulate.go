@@ -67,7 +67,7 @@ pipeline waits, wait for other members of a group, host. They add up to the step
 	fl.IntVar(&f.slowRank, "slow-rank", 0, "the slow device is `RANK`")
 	fl.Float64Var(&f.jitter, "jitter", 0, "kernels' times vary with this standard deviation, a `SHARE` of them")
 	fl.Uint64Var(&f.seed, "seed", 0, "`SEED` of the jitter")
-	fl.DurationVar(&f.restart, "restart", 5*time.Minute, "assume that training goes on `TIME` after a failure")
+	fl.DurationVar(&f.restart, "restart", restart, "assume that training goes on `TIME` after a failure")
 	fl.StringVar(&f.trace, "trace", "", "write turns, exchanges and waits to `FILE`, for Perfetto")
 	_ = cmd.MarkFlagRequired("machine")
 	return cmd

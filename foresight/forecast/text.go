@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"ptc/internal/units"
 )
@@ -14,9 +13,7 @@ import (
 // Text is the forecast for people.
 func (f *Forecast) Text() string {
 	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	line := lineOf(&b)
 	name := f.Model
 	if f.Layout != "" {
 		name += ", layout " + f.Layout
@@ -27,6 +24,35 @@ func (f *Forecast) Text() string {
 		unused = fmt.Sprintf(" (%d more are not used)", f.Idle)
 	}
 	line("machine", "%s%s", f.Machine, unused)
+	f.lines(&b)
+	f.causes(&b)
+	b.WriteString("\nWhere the time goes, exchanges with the part that other work hides\n")
+	for _, p := range f.Where {
+		fmt.Fprintf(&b, "  %9s %5.1f%%  %s\n", seconds(p.Time), 100*p.Share, p.text())
+	}
+	f.changes(&b)
+	return b.String()
+}
+
+// Summary is what `ptc explain` adds to a plan's summary.
+func (f *Forecast) Summary() string {
+	var b strings.Builder
+	b.WriteString("\nForecast on " + f.Machine + "\n")
+	f.lines(&b)
+	f.causes(&b)
+	return b.String()
+}
+
+// lineOf writes lines that begin with a name.
+func lineOf(b *strings.Builder) func(name, format string, args ...any) {
+	return func(name, format string, args ...any) {
+		fmt.Fprintf(b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+}
+
+// lines are the figures of the step, and what bounds it.
+func (f *Forecast) lines(b *strings.Builder) {
+	line := lineOf(b)
 	line("step", "%s, %.1f%% of the peak by the model's arithmetic (MFU), %.1f%% with what is rematerialized (HFU)", seconds(f.StepS), 100*f.MFU, 100*f.HFU)
 	if f.Tokens > 0 {
 		line("tokens", "%s/s", units.Count(f.Tokens, ""))
@@ -42,14 +68,6 @@ func (f *Forecast) Text() string {
 		line("goodput", "%.1f%%: a device fails every %s, a checkpoint of %s takes %s, one every %s is best", 100*g.Share, seconds(g.MTBF), units.Bytes(g.Bytes), seconds(g.Checkpoint), seconds(max(g.Daly, 0)))
 	}
 	line("bound by", "%s", f.Bound.text())
-	b.WriteString("\nTime by cause, of the device that ends last\n")
-	f.causes(&b)
-	b.WriteString("\nWhere the time goes, exchanges with the part that other work hides\n")
-	for _, p := range f.Where {
-		fmt.Fprintf(&b, "  %9s %5.1f%%  %s\n", seconds(p.Time), 100*p.Share, p.text())
-	}
-	f.changes(&b)
-	return b.String()
 }
 
 func (p *Per) text() string {
@@ -92,15 +110,20 @@ func (p *Place) text() string {
 
 // causes lists the times by cause, the largest first.
 func (f *Forecast) causes(b *strings.Builder) {
-	names := slices.SortedFunc(maps.Keys(f.Causes), func(x, y string) int {
-		return cmp.Or(cmp.Compare(f.Causes[y], f.Causes[x]), strings.Compare(x, y))
-	})
-	for _, n := range names {
+	b.WriteString("\nTime by cause, of the device that ends last\n")
+	for _, n := range f.longest() {
 		if t := f.Causes[n]; t > 0 {
 			part := share(t, f.StepS)
 			fmt.Fprintf(b, "  %9s %5.1f%%  %-20s %s\n", seconds(t), 100*part, n, strings.Repeat("#", int(40*part+.5)))
 		}
 	}
+}
+
+// longest are the causes, that with the most time first.
+func (f *Forecast) longest() []string {
+	return slices.SortedFunc(maps.Keys(f.Causes), func(x, y string) int {
+		return cmp.Or(cmp.Compare(f.Causes[y], f.Causes[x]), strings.Compare(x, y))
+	})
 }
 
 // changes lists how the step depends on the machine.
@@ -120,7 +143,7 @@ func (f *Forecast) changes(b *strings.Builder) {
 	}
 }
 
-// seconds is a time in the unit that suits it.
+// seconds is a time in the unit that suits it, with three digits below two minutes.
 func seconds(s float64) string {
 	switch {
 	case s >= 48*3600:
@@ -130,5 +153,13 @@ func seconds(s float64) string {
 	case s >= 120:
 		return fmt.Sprintf("%.1f min", s/60)
 	}
-	return units.Duration(time.Duration(s * 1e9))
+	for _, u := range []struct {
+		of   float64
+		name string
+	}{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}} {
+		if s >= 0.9995*u.of { // what rounds up to 1000 has the next unit
+			return fmt.Sprintf("%.3g %s", s/u.of, u.name)
+		}
+	}
+	return fmt.Sprintf("%.3g ns", s*1e9)
 }

@@ -122,10 +122,11 @@ var layers = map[string][]string{
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
 
 	// What a plan will cost: machines are read by the parser of the language, whose directives it takes along.
+	// Reports show forecasts and cannot make them, since the runtime is below: a forecast fills in what they show.
 	"foresight/cost":     {"backend/gpu/choose", "backend/gpu/target", "backend/tile/schedule", "foresight/machine", "internal/collective", "internal/dtype", "internal/wide", "ir"},
 	"foresight/sim":      {"foresight/cost", "foresight/machine", "internal/collective", "internal/rolled", "internal/wide", "ir/pipeline", "runtime/program"},
 	"foresight/stack":    {"internal/diag", "ir", "lang", "stdlib"},
-	"foresight/forecast": {"foresight/cost", "foresight/machine", "foresight/sim", "foresight/stack", "internal/units", "runtime/explain", "runtime/program"},
+	"foresight/forecast": {"foresight/cost", "foresight/machine", "foresight/sim", "foresight/stack", "internal/units", "runtime/explain", "runtime/profile", "runtime/program", "runtime/report", "runtime/timeline"},
 	"foresight/machine":  {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
 
 	"cmd": {"backend/tile/schedule", "compiler", "editor", "foresight", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "runtime"},

@@ -1,10 +1,10 @@
 // Package report shows a plan: as one document for programs, and as one page for a
 // browser, made from that document.
 //
-// In: a plan that Validate accepts, or two to compare, and the measurements of a run of the
-// first. Out: a [Document], the description of runtime/explain with the data of the pictures;
-// and from [Page] the bytes of a self-contained HTML page, with its style, its script and the
-// document in it.
+// In: a plan that Validate accepts, or two to compare, the measurements of a run of the first,
+// and its forecast on a machine, which package foresight/forecast fills in. Out: a [Document],
+// the description of runtime/explain with the data of the pictures; and from [Page] the bytes
+// of a self-contained HTML page, with its style, its script and the document in it.
 //
 // The pictures need: which axes of each tensor are sharded over which mesh axes; the timeline
 // of each device of a pipeline, if stages take the same time; and the values of a step in the

@@ -32,6 +32,8 @@ type Report struct {
 	Texts    []Text `json:"texts"`
 	// Measured is what a run of the plan took, where a profile says that.
 	Measured *Measured `json:"measured,omitempty"`
+	// Forecast is what a simulation predicts on a machine, where one was asked for.
+	Forecast *Forecast `json:"forecast,omitempty"`
 }
 
 // Verdict is what one wants to know first.

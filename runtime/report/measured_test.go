@@ -34,7 +34,7 @@ func profileOf(p *program.Plan, ranks int) *profile.Report {
 // number in the plan, and the page shows it next to the roofline's prediction.
 func TestMeasured(t *testing.T) {
 	p := planOf(t, "pipe")
-	page, err := Page(p, nil, profileOf(p, 2))
+	page, err := Page(p, Extra{Measured: profileOf(p, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestMeasuredAndRoofline(t *testing.T) {
 	r := profileOf(&p, 2)
 	least := Of(&p).Roofline.StepMs
 	r.StepMs = 4 * least
-	page, err := Page(&p, nil, r)
+	page, err := Page(&p, Extra{Measured: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,14 +113,14 @@ func TestProfileOfAnotherPlan(t *testing.T) {
 	} {
 		r := profileOf(p, 2)
 		change(r)
-		if _, err := Page(p, nil, r); err == nil || !strings.Contains(err.Error(), "the profile is of another plan: ") || !strings.Contains(err.Error(), what) {
+		if _, err := Page(p, Extra{Measured: r}); err == nil || !strings.Contains(err.Error(), "the profile is of another plan: ") || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	const bad = `</script><script>alert(1)</script><img src=x onerror=alert(2)>`
 	r := profileOf(p, 1)
 	r.Ranks[0].On, r.Ranks[0].Kernels[0].Name, r.Ranks[0].Ceilings.Device = bad, bad, bad
-	page, err := Page(p, nil, r)
+	page, err := Page(p, Extra{Measured: r})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,18 +20,29 @@ var files embed.FS
 // scripts are the parts of the page's script, in order.
 var scripts = []string{"base.js", "memory.js", "timeline.js", "mesh.js", "kernels.js", "source.js"}
 
-// Page is the page of a plan; with another plan it says what differs there, and with a
-// profile of a run of the plan what was measured.
-func Page(p, other *program.Plan, measured *profile.Report) ([]byte, error) {
-	d := Of(p)
-	if measured != nil {
-		if err := d.Measure(p, measured); err != nil {
+// Extra is what a page shows besides the plan; nil is left out.
+type Extra struct {
+	Other    *program.Plan   // that the plan is compared with
+	Measured *profile.Report // of a run of the plan
+	Forecast *Forecast       // its roof counts unless the run has measured one
+}
+
+// Page is the page of a plan.
+func Page(p *program.Plan, x Extra) ([]byte, error) {
+	var roof *program.Roof
+	if x.Forecast != nil && x.Measured == nil {
+		roof = x.Forecast.Roof
+	}
+	d := Of(under(p, roof))
+	d.Report.Forecast = x.Forecast
+	if x.Measured != nil {
+		if err := d.Measure(p, x.Measured); err != nil {
 			return nil, err
 		}
 	}
 	v := newView(d)
-	if other != nil {
-		v.Compared = compare(v.Plan, Of(other))
+	if x.Other != nil {
+		v.Compared = compare(v.Plan, Of(under(x.Other, roof)))
 		v.Sections = append([]section{{"compared", "Compared"}}, v.Sections...)
 	}
 	style, script := asset("page.css"), "(() => {\n"

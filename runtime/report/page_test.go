@@ -15,7 +15,7 @@ import (
 
 func pageOf(t *testing.T, p, other *program.Plan) string {
 	t.Helper()
-	page, err := Page(p, other, nil)
+	page, err := Page(p, Extra{Other: other})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -281,7 +281,7 @@ func TestSameBytes(t *testing.T) {
 		if documents[i], err = Of(x).JSON(); err != nil {
 			t.Fatal(err)
 		}
-		if pages[i], err = Page(x, nil, nil); err != nil {
+		if pages[i], err = Page(x, Extra{}); err != nil {
 			t.Fatal(err)
 		}
 	}

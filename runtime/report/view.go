@@ -23,13 +23,15 @@ type view struct {
 	Compared *comparison
 
 	Verdict   []sentence
-	Figures   []figure
+	Figures   []Figure
 	Sections  []section
 	Map       *Map
 	MapDevice string
 	Spaces    []spaceBytes
 	Largest   []valueRow
-	Timeline  *timeline.Timeline
+	Timeline  *timeline.Timeline // nil where there is a timing
+	Forecast  *Forecast
+	Timing    *Timing
 	Measured  *Measured
 	Rows      []deviceRow
 	Kernels   []kernelRow
@@ -42,7 +44,6 @@ type view struct {
 
 type (
 	sentence struct{ Class, Lead, Figure, Rest string }
-	figure   struct{ Name, Value string }
 	section  struct{ ID, Title string }
 
 	spaceBytes struct {
@@ -92,10 +93,14 @@ func newView(d *Document) *view {
 		v.number[t.Name] = i
 		v.Files = append(v.Files, file{t.Name, strings.Split(strings.TrimSuffix(t.Text, "\n"), "\n"), i == 0})
 	}
+	if v.Forecast = d.Report.Forecast; v.Forecast != nil {
+		v.Timing = v.Forecast.Timing
+		v.Sections = append(v.Sections, section{"forecast", "Forecast"})
+	}
 	v.verdict()
 	v.figures()
 	v.Sections = append(v.Sections, section{"memory", "Memory"})
-	if v.Timeline != nil {
+	if v.Timeline != nil || v.Timing != nil {
 		v.Sections = append(v.Sections, section{"pipeline", "Pipeline"})
 	}
 	v.Sections = append(v.Sections, section{"mesh", "Mesh"})
@@ -132,7 +137,11 @@ func (v *view) verdict() {
 		v.Verdict = append(v.Verdict, sentence{"bad", "Does not fit:", units.Bytes(x.Arena), "of " + units.Bytes(x.Device) + " on a device."})
 	}
 	if x.Idle > 0 {
-		v.Verdict = append(v.Verdict, sentence{"", "The pipeline is idle for", percent(x.Idle), "of a step."})
+		rest := "of a step."
+		if v.Timing != nil {
+			rest = "of a step, if all stages take the same time."
+		}
+		v.Verdict = append(v.Verdict, sentence{"", "The pipeline is idle for", percent(x.Idle), rest})
 	}
 	if x.Sends > 0 {
 		v.Verdict = append(v.Verdict, sentence{"", "A device exchanges", units.Bytes(x.Sends), "a step, in " + units.Plural(d.Sends.Count, "operation") + "."})
@@ -145,6 +154,12 @@ func (v *view) verdict() {
 	if r := d.Roofline; r != nil {
 		v.Verdict = append(v.Verdict, sentence{"", "At least", milliseconds(r.StepMs), "on " + r.Device + "."})
 	}
+	if f := v.Forecast; f != nil {
+		if !f.Fits {
+			v.Verdict = append(v.Verdict, sentence{"bad", "Does not fit on " + f.Machine + ":", f.Memory, "on a device."})
+		}
+		v.Verdict = append(v.Verdict, sentence{"", "Predicted:", f.Step, "a step on " + f.Machine + "."})
+	}
 	if m := v.Measured; m != nil {
 		v.Verdict = append(v.Verdict, sentence{"", "Measured:", milliseconds(m.stepMs()), "a step" + shareOf(d.Roofline, m.stepMs()) + "."})
 	}
@@ -152,7 +167,7 @@ func (v *view) verdict() {
 
 func (v *view) figures() {
 	d := v.Plan
-	add := func(name, value string) { v.Figures = append(v.Figures, figure{name, value}) }
+	add := func(name, value string) { v.Figures = append(v.Figures, Figure{name, value}) }
 	add("parameters", units.Count(d.Parameters.Elements, ""))
 	if d.TokensPerStep > 0 {
 		add("tokens a step", units.Count(d.TokensPerStep, ""))

@@ -231,7 +231,7 @@ func (s *simulation) timeline() *Timeline {
 	for i := range s.devices {
 		d := &s.devices[i]
 		out.Microbatches = max(out.Microbatches, d.prog.Micro)
-		row := Row{Device: at(s.plan, i), Class: i, Slots: d.slots}
+		row := Row{Device: At(s.plan, i), Class: i, Slots: d.slots}
 		for _, x := range d.slots {
 			out.End = max(out.End, x[3])
 		}
@@ -257,8 +257,8 @@ func (s *simulation) idle() float64 {
 	return float64(whole-busy) / float64(whole)
 }
 
-// at is the coordinates of a class of devices.
-func at(p *program.Plan, class int) string {
+// At is the coordinates of a class of devices: "pp=0".
+func At(p *program.Plan, class int) string {
 	var out []string
 	for j, axis := range p.By {
 		out = append(out, fmt.Sprintf("%s=%d", axis, p.Devices[class].At[j]))
