@@ -74,7 +74,7 @@ func TestProfile(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
-	if out, code := mpirun(t, 2, "run", "a.bin", "--steps", "5", "--profile=mpi.json"); code != 0 || strings.Count(out, "Profile of 2 steps") != 1 {
+	if out, code := mpirun(t, 2, "run", "a.bin", "--steps", "5", "--profile=mpi.json", "--machine", "host:2"); code != 0 || strings.Count(out, "Profile of 2 steps") != 1 || strings.Count(out, "Forecast on host") != 1 {
 		t.Errorf("as a job: exit code %d\n%s", code, out)
 	} else if out != "" {
 		checkProfile(t, read(t, "mpi.json"), 2, explained(t))

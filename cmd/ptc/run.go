@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"ptc/internal/processors"
 	"ptc/runtime/device"
 	"ptc/runtime/explain"
+	"ptc/runtime/metrics"
 	"ptc/runtime/profile"
 	"ptc/runtime/program"
 	"ptc/runtime/train"
@@ -91,6 +91,11 @@ launch. Results are the same; profiled steps are slower, and the output says by 
 With --trace, spans have these figures too. On GPUs the times come from events around each
 launch, and the ceilings are the maker's figures in the plan.
 
+--machine shows at the end the median time of a step beside the time that "ptc simulate"
+predicts on that machine; the first two steps are left out if there are more. With
+--profile it also shows each kernel's measured and predicted time. With --log json this
+is an event "forecast".
+
 A plan for GPUs has kernels for all its operations. With --blas lt, pure matrix products
 are timed against NVIDIA's library cuBLASLt when the plan is loaded, and the library
 computes those that it is at least 3% faster at. The last bits of results then depend on the
@@ -152,7 +157,8 @@ func newRun(a *app) *cobra.Command {
   ptc run plan.bin --data "python3 gen.py"         # examples of a program, for data.stream
   mpirun -n 8 ptc run plan.bin                     # a process for each device
   ptc run plan.bin --steps 20 --trace trace.json   # open it at ui.perfetto.dev
-  ptc run plan.bin --steps 20 --profile=profile.json`,
+  ptc run plan.bin --steps 20 --profile=profile.json
+  ptc run plan.bin --steps 20 --profile --machine h100:1x8 # beside the forecast`,
 		Args:              f.arguments,
 		ValidArgsFunction: completeFiles("bin", "ptl"),
 	}
@@ -175,6 +181,10 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return afterRoot(err)
 	}
+	foreseen, err := a.foresee(plan, f.machine)
+	if err != nil {
+		return afterRoot(err)
+	}
 	opts := f.opts
 	if opts.Data, err = streamOptions(plan, f.program, f.given, &f.trust); err != nil {
 		return err
@@ -192,22 +202,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	rank, _ := launched()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	opts.Begun = func() {
-		a.signals.finish(func(s os.Signal) {
-			if rank == 0 {
-				kept := ""
-				if !f.keeps() {
-					kept = "nothing is kept of it; "
-				}
-				fmt.Fprintf(a.err, "\n%s: finishing the step; %s%s\n", s, kept, a.signals.again(s))
-			}
-			if bySchedulers(s) {
-				cancel(train.ErrPreempted)
-			} else {
-				cancel(nil)
-			}
-		})
-	}
+	opts.Begun = func() { a.signals.finish(a.finishing(f, rank, cancel)) }
 	if !f.keeps() && rank == 0 {
 		fmt.Fprintln(a.err, "note: nothing is kept of what this run trains: --checkpoint DIR keeps its state, --save FILE its parameters")
 	}
@@ -228,7 +223,8 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	opts.Log = told
+	var times stepTimes
+	opts.Log = metrics.Multi(told, &times)
 	opts.Folder = filepath.Dir(path)
 	sum, err := train.Run(ctx, plan, opts)
 	switch {
@@ -244,10 +240,28 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil && sum.Ran == 0 {
 		told.forget()
 	}
-	if e := a.showProfile(sum.Profile, f.log.output.value); err == nil {
+	if e := a.showMeasured(sum.Profile, foreseen, &times, f.log.output.value); err == nil {
 		err = e
 	}
 	return silently(err)
+}
+
+// finishing is what a signal does once steps run: the run ends after the step under way.
+func (a *app) finishing(f *runFlags, rank int, cancel context.CancelCauseFunc) func(os.Signal) {
+	return func(s os.Signal) {
+		if rank == 0 {
+			kept := ""
+			if !f.keeps() {
+				kept = "nothing is kept of it; "
+			}
+			fmt.Fprintf(a.err, "\n%s: finishing the step; %s%s\n", s, kept, a.signals.again(s))
+		}
+		if bySchedulers(s) {
+			cancel(train.ErrPreempted)
+		} else {
+			cancel(nil)
+		}
+	}
 }
 
 // keeps says whether parameters remain when the run has ended.
@@ -311,22 +325,4 @@ func measured(threads int) *profile.Ceilings {
 	}
 	return &profile.Ceilings{Threads: threads, Flops: r.Best(ceilings.MultiplyAdd), Dot: r.Best(ceilings.Dot),
 		Read: r.Best(ceilings.Read), Copy: r.Best(ceilings.Copy), Update: r.Best(ceilings.Update)}
-}
-
-// showProfile shows a profile where there is one: among JSON lines as one of them.
-func (a *app) showProfile(r *profile.Report, log string) error {
-	if r == nil {
-		return nil
-	}
-	if log != "json" {
-		return a.print(r.Text())
-	}
-	text, err := json.Marshal(struct {
-		Event string `json:"event"`
-		*profile.Report
-	}{"profile", r})
-	if err != nil {
-		return err
-	}
-	return a.print(string(text) + "\n")
 }

@@ -27,6 +27,7 @@ type runFlags struct {
 	comm    choice
 	blas    choice
 	verbose bool
+	machine string
 	profile profileFlag
 	trust   trustFlags
 	choices string // --blas-cache
@@ -200,6 +201,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&o.Trace, "trace", "", "write a trace for Perfetto to `FILE`")
 	fl.Var(&f.profile, "profile", "show each kernel's time, and with `[=FILE]` write it as JSON")
 	fl.Lookup("profile").NoOptDefVal = "true"
+	addMachine(cmd, &f.machine, "show the measured step beside a forecast")
 	fl.Var(&f.comm, "comm", "how GPUs of several processes communicate: `nccl`, host, or auto: NCCL if all can")
 	fl.DurationVar(&o.CommTimeout, "comm-timeout", time.Minute, "how long a device waits for another")
 	fl.Var(&f.onNaN, "on-nan", "`stop` at the first step whose loss or gradients are not finite, or continue")

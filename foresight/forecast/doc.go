@@ -10,9 +10,10 @@
 //	trace.go        turns and exchanges in time, for Perfetto
 //	report.go       what a report of the plan shows
 //	timing.go       and the timeline of its pipeline in true time
+//	compare.go      beside what a run measured
 //
 // Invariant: a Forecast depends on its inputs alone. Times in it are those of package foresight/sim, divided by 10¹² once.
 //
 // Imports foresight/cost, foresight/machine, foresight/sim, foresight/stack, internal/units, runtime/explain,
-// runtime/program, runtime/report, runtime/timeline.
+// runtime/profile, runtime/program, runtime/report, runtime/timeline.
 package forecast
