@@ -117,6 +117,7 @@ func TestSimulateTrace(t *testing.T) {
 func TestSimulateMistakes(t *testing.T) {
 	small := project(t)
 	must(t, with(small, "compile", "p/model.ptl", "--target", "ref", "-o", "a.bin", "-q")...)
+	must(t, with(small, "compile", "p/model.ptl", "--target", "ref", "--sample", "-o", "sample.bin", "-q")...)
 	write(t, "bad.json", `{"name": "s", "scalar": {"value": 2}}`)
 	write(t, "unknown.json", `{"name": "s", "speed": 2}`)
 	for _, c := range []struct {
@@ -128,6 +129,7 @@ func TestSimulateMistakes(t *testing.T) {
 		{exitInput, "h1000", []string{"a.bin", "--machine", "h1000:1x1"}},
 		{exitInput, "sizes", []string{"a.bin", "--machine", "h100:axb"}},
 		{exitInput, "none.ptm", []string{"a.bin", "--machine", "none.ptm:1x1"}},
+		{exitInput, "no training step", []string{"sample.bin", "--machine", "h100"}},
 		{exitFile, "none.bin", []string{"none.bin", "--machine", "h100"}},
 		{exitUsage, "--slow-rank is 1", []string{"a.bin", "--machine", "h100", "--slow", "2", "--slow-rank", "1"}},
 		{exitUsage, "--stack predicts what a source takes", []string{"a.bin", "--machine", "h100", "--stack", "megatron_2021"}},

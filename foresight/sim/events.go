@@ -14,9 +14,6 @@ import (
 func (b *builder) class(number, rank int) error {
 	d := &b.plan.Devices[b.who.device[rank]]
 	prog := stepOf(d)
-	if prog == nil {
-		return fmt.Errorf("the plan has no training step")
-	}
 	c := Class{Rank: rank, Ranks: b.who.count[number], Device: int(b.who.device[rank])}
 	w := &writer{builder: b, prog: prog, order: d.Order(prog), class: number, rank: rank, slow: b.slowness(rank), exchanges: map[int]*exchange{}}
 	n := max(len(prog.Tasks), 1)

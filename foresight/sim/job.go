@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,6 +153,11 @@ func WorkOf(p *program.Plan, m *cost.Model) (Work, error) {
 
 // New is the job of a plan, whose kernels do this work, on a cluster. The error says why the plan does not fit the cluster.
 func New(p *program.Plan, work Work, m *cost.Model, o Options) (*Job, error) {
+	for i := range p.Devices {
+		if stepOf(&p.Devices[i]) == nil {
+			return nil, errors.New("the plan has no training step: it was compiled for ptc sample")
+		}
+	}
 	c := m.Cluster
 	if n, have := p.Mesh.Ranks(), c.Devices(); n > have {
 		return nil, fmt.Errorf("the plan is for %d devices; the machine has %d", n, have)
