@@ -209,6 +209,11 @@ growth: ## compile up to 192 layers and 256 microbatches, and fail where a pass 
 minimalloc: ## place the memory problems *.csv of MINIMALLOC_DIR: NAME PEAK CAPACITY SECONDS
 	@MINIMALLOC_DIR="$(MINIMALLOC_DIR)" $(GO) run ./bench/minimalloc
 
+# FORESIGHT_DATA is a folder with the tables of measured runs that docs/foresight.md lists.
+.PHONY: foresight
+foresight: ## compare predicted steps with published ones: bench/foresight.json, docs/foresight.md
+	@FORESIGHT_DATA="$(FORESIGHT_DATA)" $(GO) run ./bench/foresight
+
 .PHONY: bench
 bench: ## run the benchmarks once each
 	$(GO) test ./... -run '^$$' -bench . -benchtime 1x

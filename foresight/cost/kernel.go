@@ -8,8 +8,15 @@ import (
 
 // Software is what the software that runs a plan adds to the machine.
 type Software struct {
-	Products   float64 // the speed of its matrix products, as a share of the best; 0 is 1
+	Products float64 // the speed of its matrix products, as a share of the best; 0 is 1
+	Sweeps   float64 // and of its other kernels; 0 is 1
+	// Unaligned is the speed of products of which a dimension in memory is no multiple of 16 bytes, as a share of others; 0 is 1.
+	Unaligned  float64
 	HostLaunch bool    // the host launches each kernel
+	HostKernel float64 // seconds of the host for each kernel, where it launches them; 0: those of a launch
+	// HostBackward is HostKernel in backward passes; 0: the same.
+	HostBackward float64
+	HostMember   float64 // seconds that a collective delays the host for each pair of devices of its group
 }
 
 // Model prices work on one cluster.
@@ -18,9 +25,9 @@ type Model struct {
 	Software
 	gpu *target.Target // that kernels are generated for; nil where the machine is none
 
-	memory, cache, vector, hostLink, disk rate
-	launch                                machine.PS
-	protocols                             []protocol
+	memory, sweep, cache, vector, hostLink, disk rate
+	launch, host, hostBackward, member           machine.PS
+	protocols                                    []protocol
 }
 
 // New is the model of a cluster and of the software on it.
@@ -28,12 +35,26 @@ func New(c *machine.Cluster, w Software) *Model {
 	if w.Products == 0 {
 		w.Products = 1
 	}
+	if w.Sweeps == 0 {
+		w.Sweeps = 1
+	}
 	d, h := &c.Device, &c.Host
 	m := &Model{
 		Cluster: c, Software: w, gpu: gpuOf(d.Target),
-		memory: rateOf(d.Bandwidth, d.MemoryShare.Value), cache: rateOf(d.CacheRate), vector: rateOf(d.Vector["f32"]),
+		memory: rateOf(d.Bandwidth, d.MemoryShare.Value), sweep: rateOf(d.Bandwidth, d.MemoryShare.Value, w.Sweeps),
+		cache: rateOf(d.CacheRate), vector: rateOf(d.Vector["f32"]),
 		hostLink: rateOf(h.Link, h.LinkShare.Value), disk: rateOf(h.Disk, 1/float64(max(h.Devices, 1))),
 		launch: machine.Picoseconds(d.Launch.Value),
+	}
+	if w.HostLaunch {
+		m.host, m.member = machine.Picoseconds(h.Launch.Value), machine.Picoseconds(w.HostMember)
+		if w.HostKernel > 0 {
+			m.host = machine.Picoseconds(w.HostKernel)
+		}
+		m.hostBackward = m.host
+		if w.HostBackward > 0 {
+			m.hostBackward = machine.Picoseconds(w.HostBackward)
+		}
 	}
 	for _, name := range c.Protocols() {
 		m.protocols = append(m.protocols, protocolOf(c.Machine, name))
@@ -55,12 +76,22 @@ const (
 func (m *Model) Launch() machine.PS { return m.launch }
 
 // Host is the time that the host takes for a launch, where it launches each kernel; else 0.
-func (m *Model) Host() machine.PS {
-	if !m.HostLaunch {
-		return 0
+func (m *Model) Host(backward bool) machine.PS {
+	if backward {
+		return m.hostBackward
 	}
-	return machine.Picoseconds(m.Cluster.Host.Launch.Value)
+	return m.host
 }
+
+// AtOnce is the time of a sweep over many tensors by one kernel, which reaches the best rate, where t is that of a sweep by the
+// software's other kernels.
+func (m *Model) AtOnce(t machine.PS) machine.PS {
+	return machine.PS(ceilDiv(int64(t), int64(m.sweep), max(int64(m.memory), 1)))
+}
+
+// Meeting is the time by which a collective of so many devices delays the host, where it launches each kernel; else 0. Hosts
+// of one node wait for one another, and disturb one another.
+func (m *Model) Meeting(devices int) machine.PS { return m.member * machine.PS(devices*(devices-1)/2) }
 
 // Kernel is the time of one launch of all parts, without the launch itself, and what bounds most of it. A
 // measured time of the machine's table takes precedence.
@@ -72,7 +103,7 @@ func (m *Model) Kernel(parts []Part) (t machine.PS, bound Bound) {
 			t += measured
 			continue
 		}
-		c, b := m.compute(p, len(parts) == 1), m.memory.time(p.Bytes)
+		c, b := m.compute(p, len(parts) == 1), m.moves(p)
 		compute, memory, t = compute+c, memory+b, t+max(c, b)
 	}
 	switch {
@@ -82,6 +113,14 @@ func (m *Model) Kernel(parts []Part) (t machine.PS, bound Bound) {
 		return t, Compute
 	}
 	return t, Memory
+}
+
+// moves is how long the bytes of a part take.
+func (m *Model) moves(p *Part) machine.PS {
+	if p.Product != nil {
+		return m.memory.time(p.Bytes)
+	}
+	return m.sweep.time(p.Bytes)
 }
 
 // compute is how long the arithmetic of a part takes. Alone in its launch, a product takes whole waves of tiles.
@@ -126,7 +165,7 @@ func (m *Model) tiled(p *Part, alone bool) machine.PS {
 	x, s, n := p.Product, p.Tile, int64(m.Device.Processors)
 	tasks := x.Batch * blocks(x.M, s.M) * blocks(x.N, s.N) * s.Split
 	k, size := blocks(x.K, s.Split), sizeOf(p.DType)
-	multiply := m.products(p.DType, 1).time(2 * s.M * s.N * k * n)
+	multiply := m.products(p.DType, m.alignment(x, size)).time(2 * s.M * s.N * k * n)
 	load := m.cache.time((s.M + s.N) * k * size * n)
 	store := m.memory.time(s.M * s.N * size * n)
 	tile := max(multiply, load) + store
@@ -136,8 +175,17 @@ func (m *Model) tiled(p *Part, alone bool) machine.PS {
 	return machine.PS(ceilDiv(int64(tile), tasks, n))
 }
 
+// alignment is the speed of a product for how its operands lie in memory: rows that do not begin at multiples of 16 bytes cannot be
+// loaded by whole vectors (NVIDIA, "Matrix Multiplication Background User's Guide", 2023, section 2.1).
+func (m *Model) alignment(x *Product, size int64) float64 {
+	if m.Unaligned > 0 && (x.M*size%16 != 0 || x.N*size%16 != 0 || x.K*size%16 != 0) {
+		return m.Unaligned
+	}
+	return 1
+}
+
 // Sweep is how long a copy within the device's memory takes, of so many bytes read and written.
-func (m *Model) Sweep(bytes int64) machine.PS { return m.memory.time(bytes) }
+func (m *Model) Sweep(bytes int64) machine.PS { return m.sweep.time(bytes) }
 
 // Copy is how long a copy between the device and its host's memory takes, or the host's disk, which its devices share.
 func (m *Model) Copy(bytes int64, disk bool) machine.PS {

@@ -81,10 +81,12 @@ type Options struct {
 // run there; that memory is short is no error.
 func Of(p *program.Plan, c *machine.Cluster, o Options) (*Forecast, *sim.Job, error) {
 	if o.Stack != nil {
-		o.Sim.Blocking, o.Sim.Narrow = o.Stack.SendsWait, o.Stack.Narrow
+		slow := o.Sim.Slow
+		o.Sim = Simulated(o.Stack)
+		o.Sim.Slow = slow
 	}
 	x := &subject{plan: p, options: o}
-	m := cost.New(c, x.software())
+	m := cost.New(c, Software(o.Stack))
 	var err error
 	if x.work, err = sim.WorkOf(p, m); err != nil {
 		return nil, nil, err
@@ -124,10 +126,18 @@ func Of(p *program.Plan, c *machine.Cluster, o Options) (*Forecast, *sim.Job, er
 	return f, job, err
 }
 
-// software is what the stack adds to the machine.
-func (x *subject) software() (w cost.Software) {
-	if s := x.options.Stack; s != nil {
-		w.Products, w.HostLaunch = s.Products.Of(1), s.HostLaunch
+// Simulated is how the simulator executes a plan as a stack does.
+func Simulated(s *stack.Stack) sim.Options {
+	return sim.Options{Blocking: s.SendsWait, Narrow: s.Narrow, NarrowGradients: s.NarrowGradients, UpdateAtOnce: s.UpdateAtOnce}
+}
+
+// Software is what a stack adds to a machine; nil is ptc itself.
+func Software(s *stack.Stack) (w cost.Software) {
+	if s != nil {
+		w = cost.Software{
+			Products: s.Products.Of(1), Sweeps: s.Sweeps.Of(1), Unaligned: s.Unaligned.Of(1),
+			HostLaunch: s.HostLaunch, HostKernel: s.HostKernel.Of(0), HostBackward: s.HostBackward.Of(0), HostMember: s.HostMember.Of(0),
+		}
 	}
 	return w
 }

@@ -41,7 +41,7 @@ func (x *subject) sensitivity(c *machine.Cluster, job *sim.Job, base *sim.Result
 				s.Value = float64(s.Value * f)
 				return s
 			})
-			if err := add(k.name, f, cost.New(m, x.software()), x.options.Sim); err != nil {
+			if err := add(k.name, f, cost.New(m, Software(x.options.Stack)), x.options.Sim); err != nil {
 				return nil, err
 			}
 		}
@@ -49,7 +49,7 @@ func (x *subject) sensitivity(c *machine.Cluster, job *sim.Job, base *sim.Result
 	slow := x.options.Sim
 	slow.Slow = map[int]float64{job.Classes[base.Last].Rank: straggler}
 	maps.Copy(slow.Slow, x.options.Sim.Slow)
-	return out, add("one device", straggler, cost.New(c, x.software()), slow)
+	return out, add("one device", straggler, cost.New(c, Software(x.options.Stack)), slow)
 }
 
 // knob is a number of a machine that is changed.

@@ -144,12 +144,14 @@ func (w *writer) events(ops []rolled.Issue, handles map[rolled.Issue]int32, firs
 			}
 			add(event{kind: started, what: w.exchange(o.Op), handle: -1})
 		case fold && w.exchange(o.Op).stream == collectives && len(w.exchange(o.Op).classes) == 1:
+			s.issued(w.delays(o.Op))
 			s.add(w.exchange(o.Op).cause, w.exchange(o.Op).Time, false)
 		default:
+			s.issued(w.delays(o.Op))
 			add(event{kind: blocking, what: w.exchange(o.Op), handle: -1})
+			s.device += w.exchange(o.Op).Time
 		}
 	}
-	s.host(w.model.Host())
 	add(event{kind: nothing})
 	return out, posted
 }
@@ -198,11 +200,36 @@ func (w *writer) foldable(ops []rolled.Issue) bool {
 // kernel adds a launch.
 func (w *writer) kernel(s *segment, o rolled.Issue, in *program.Instr) {
 	k := &w.kernels[in.Kernel]
-	s.add(k.cause, k.time, true)
+	t, once := k.time, w.atOnce(o.Op)
+	if once {
+		t = w.model.AtOnce(t)
+	}
 	if w.order.Launches(o.Op, w.order.Instances(o.Op)) > 0 && !w.joins(o) {
-		s.launches++
+		if !once {
+			s.issued(w.model.Host(w.backward(o.Op)))
+		}
 		s.add(k.cause, w.model.Launch(), true)
 	}
+	s.add(k.cause, t, true)
+}
+
+// backward reports whether a kernel is of a backward pass: its run goes down the instances of its stack.
+func (w *writer) backward(op int) bool {
+	r := w.order.RunOf(op)
+	return r >= 0 && w.prog.Runs[r].Down
+}
+
+// delays is by how much a collective delays the host.
+func (w *writer) delays(op int) machine.PS {
+	if w.atOnce(op) {
+		return 0
+	}
+	return w.exchange(op).delays
+}
+
+// atOnce reports whether the host has one launch for an instruction and others of its task.
+func (w *writer) atOnce(op int) bool {
+	return w.options.UpdateAtOnce && slices.ContainsFunc(w.prog.Tasks, func(t program.Task) bool { return t.Once && t.From <= op && op < t.To })
 }
 
 // joins reports whether an instance is launched together with the one before it.
@@ -213,17 +240,21 @@ func (w *writer) joins(o rolled.Issue) bool {
 
 // segment is work of the compute stream between two events.
 type segment struct {
-	slow     int64
-	total    machine.PS
-	parts    []part
-	all      machine.PS // of the turn
-	launches machine.PS
+	slow   int64
+	total  machine.PS
+	parts  []part
+	device machine.PS // what it has done in the turn
+	host   machine.PS // and the host, which launches kernels ahead of the device, but not ahead of the turn
 }
 
-// host adds what the host takes longer to launch the kernels of a turn than the device to run them.
-func (s *segment) host(each machine.PS) {
-	if more := each*s.launches - s.all; more > 0 {
-		s.add(causeHost, more, false)
+// issued is the host's work for what the device does next, which does not begin before that is done.
+func (s *segment) issued(t machine.PS) {
+	if t == 0 {
+		return
+	}
+	s.host += t
+	if s.host > s.device {
+		s.add(causeHost, s.host-s.device, false)
 	}
 }
 
@@ -234,7 +265,7 @@ func (s *segment) add(cause int32, t machine.PS, kernel bool) {
 	if t == 0 {
 		return
 	}
-	s.total, s.all = s.total+t, s.all+t
+	s.total, s.device = s.total+t, s.device+t
 	for i := range s.parts {
 		if s.parts[i].cause == cause {
 			s.parts[i].time += t

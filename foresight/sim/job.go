@@ -100,7 +100,8 @@ type exchange struct {
 	// demand is, by resource and in parts of full, how much of it the exchange uses when it is alone: of the first of its
 	// classes, and of the others.
 	demand [2][]int64
-	busy   int64 // in parts of full: how many of the processors it keeps busy
+	busy   int64      // in parts of full: how many of the processors it keeps busy
+	delays machine.PS // the host of each device
 }
 
 // full is all of a resource.
@@ -114,6 +115,10 @@ type Options struct {
 	Blocking bool
 	// Narrow says that activations between kernels have 16 bits, where the plan has 32.
 	Narrow bool
+	// NarrowGradients says that gradients are added up across devices in 16 bits, where the plan has 32.
+	NarrowGradients bool
+	// UpdateAtOnce says that the host launches what is once a step, such as the optimizer, for many tensors at a time.
+	UpdateAtOnce bool
 }
 
 // builder makes the classes of a job.
@@ -236,7 +241,8 @@ func (b *builder) exchangeOf(class, rank int, in *program.Instr) *exchange {
 	default:
 		g := b.who.group(c)
 		i := g.of[rank]
-		x.Exchange = b.model.Collective(c.Kind, g.lies[i], c.Bytes)
+		x.Exchange = b.model.Collective(c.Kind, g.lies[i], b.payload(c))
+		x.delays = b.model.Meeting(g.size)
 		x.classes = b.membersOf(g.ranks[i])
 		x.busy = int64(float64(full * min(b.model.Device.Occupies.Value/float64(max(b.model.Device.Processors, 1)), 0.9)))
 		if len(x.classes) > 1 {
@@ -249,6 +255,17 @@ func (b *builder) exchangeOf(class, rank int, in *program.Instr) *exchange {
 	x.demand = b.demand(x, s)
 	return x
 }
+
+// payload is the bytes of a collective.
+func (b *builder) payload(c *program.Comm) int64 {
+	if b.options.NarrowGradients && c.DType == "f32" && c.Reduce == "sum" && c.Bytes > littleSum {
+		return c.Bytes / 2
+	}
+	return c.Bytes
+}
+
+// littleSum is how many bytes sums of numbers have at most that are no gradients: losses, norms, statistics of a few rows.
+const littleSum = 1 << 10
 
 // onDisk reports whether a copy is from or to a disk.
 func (b *builder) onDisk(rank int, in *program.Instr) bool {

@@ -28,12 +28,26 @@ type Stack struct {
 	Without []string `json:"without"`
 	// HostLaunch says that the host launches each kernel, and is the limit where kernels are shorter than that.
 	HostLaunch bool `json:"host_launch"`
+	// UpdateAtOnce says that the optimizer updates many tensors by one launch, so that no update waits for the host.
+	UpdateAtOnce bool `json:"update_at_once"`
 	// SendsWait says that a device does nothing else while it sends to another stage.
 	SendsWait bool `json:"sends_wait"`
 	// Narrow says that activations between kernels have 16 bits, where ptc keeps some in 32.
 	Narrow bool `json:"narrow_activations"`
+	// NarrowGradients says that gradients are added up across devices in 16 bits, where the plan has 32.
+	NarrowGradients bool `json:"narrow_gradients"`
 	// Products is the speed of the software's matrix products, as a share of the best that the machine reaches.
 	Products *Number `json:"products,omitempty"`
+	// Sweeps is the speed of its other kernels, as a share of the best.
+	Sweeps *Number `json:"sweeps,omitempty"`
+	// Unaligned is the speed of matrix products with rows that do not begin at multiples of 16 bytes, as a share of others.
+	Unaligned *Number `json:"unaligned_products,omitempty"`
+	// HostKernel is the seconds of the host for each kernel: interpreter, dispatch and launch; HostBackward of those of backward
+	// passes, which no interpreter dispatches. HostMember is the seconds by which a collective delays hosts, for each pair of
+	// devices of its group: they wait for the slowest one.
+	HostKernel   *Number `json:"host_kernel,omitempty"`
+	HostBackward *Number `json:"host_backward,omitempty"`
+	HostMember   *Number `json:"host_member,omitempty"`
 	// Bytes is what the software takes of a device's memory besides the model and its activations.
 	Bytes *Number `json:"framework_bytes,omitempty"`
 	// Scalar is by how much a step takes longer than predicted: what was fitted to measured runs.
@@ -111,7 +125,16 @@ func (s *Stack) check() error {
 		what   string
 		n      *Number
 		lo, hi float64
-	}{{"products", s.Products, 0.05, 1}, {"framework_bytes", s.Bytes, 0, 1e15}, {"scalar", s.Scalar, 0.1, 10}} {
+	}{
+		{"products", s.Products, 0.05, 1},
+		{"sweeps", s.Sweeps, 0.05, 1},
+		{"unaligned_products", s.Unaligned, 0.05, 1},
+		{"host_kernel", s.HostKernel, 0, 1},
+		{"host_backward", s.HostBackward, 0, 1},
+		{"host_member", s.HostMember, 0, 1},
+		{"framework_bytes", s.Bytes, 0, 1e15},
+		{"scalar", s.Scalar, 0.1, 10},
+	} {
 		switch {
 		case x.n == nil:
 		case x.n.Source == "":
