@@ -216,7 +216,7 @@ func TestPostedProcesses(t *testing.T) {
 		want := losses(t, p, nil)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		cmd := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(p.Mesh.Ranks()), os.Args[0], "-test.run", "^TestPostedProcesses$")
-		cmd.Env = append(os.Environ(), planOf+"="+file)
+		cmd.Env = append(os.Environ(), planOf+"="+file, "OMPI_MCA_orte_tmpdir_base="+t.TempDir()) // jobs that start at the same time would race for one folder
 		out, err := cmd.CombinedOutput()
 		cancel()
 		if err != nil {

@@ -347,7 +347,7 @@ func TestSkippedStepsAreNoDivergence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(s.Loss < 6) || strings.Count(log.String(), `"event":"warning"`) != 1 || !strings.Contains(log.String(), "gradients overflow, so the step is skipped") {
+	if !(s.Loss < 6) || strings.Count(log.String(), `"event":"warning"`) != 1 || !strings.Contains(log.String(), "the gradients overflow, so ptc skips the step") {
 		t.Errorf("loss %g, and the log:\n%s", s.Loss, log.String())
 	}
 	if !strings.Contains(log.String(), `"loss_scale":5.49755813888e+11`) {

@@ -117,7 +117,7 @@ func TestAttentionThatIsNoKernelWarns(t *testing.T) {
 		{"a learned bias", headFields + "\n  param slope : [heads] ~ normal(std = 0.5)",
 			headValues + "    p = softmax(where(see, s - outer(cast(index(s, kseq), f32), slope), -inf), over = kseq)" + headResult, "scores are read by"},
 		{"exponentials that are read", headFields, headValues + `    e = exp(where(see, s, -inf))
-    p = e / (sum(e, over = kseq) + 1e-3 * sum(e * e, over = kseq))` + headResult, "its softmax has another form"},
+    p = e / (sum(e, over = kseq) + 1e-3 * sum(e * e, over = kseq))` + headResult, "its softmax does not have the form exp(s - max(s)) / sum(exp(s - max(s)))"},
 		{"a column that is read", sinkFields, headValues + `    s = where(see, s, -inf)
     all = softmax(concat(s, broadcast(sink, as = s[kseq = 0..1]), over = kseq), over = kseq)
     p = all[kseq = 0..seq] * sum(all[kseq = seq..seq + 1], over = kseq)` + headResult, "its scores go through `concat`"},

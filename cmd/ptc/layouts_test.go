@@ -203,7 +203,7 @@ func mpirun(t *testing.T, processes int, args ...string) (out string, code int) 
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "mpirun", append([]string{"--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(processes), self}, args...)...)
-	cmd.Env = append(os.Environ(), asMain+"=1")
+	cmd.Env = append(os.Environ(), asMain+"=1", "OMPI_MCA_orte_tmpdir_base="+t.TempDir()) // jobs that start at the same time would race for one folder
 	text, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		t.Fatalf("the job did not end; it printed\n%s", text)

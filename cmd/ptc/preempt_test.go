@@ -150,7 +150,7 @@ func TestAPreemptedJob(t *testing.T) {
 	script := `if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then (while [ ! -e go ]; do sleep 0.05; done; kill -TERM $$) & fi; exec ` + self +
 		` run a.bin --steps 100000000 --checkpoint ck --every 100 --resume=auto --requeue-exit-code 75`
 	cmd := exec.Command("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c", script)
-	cmd.Env = append(os.Environ(), asMain+"=1")
+	cmd.Env = append(os.Environ(), asMain+"=1", "OMPI_MCA_orte_tmpdir_base="+t.TempDir())
 	var out watched
 	out.word, out.seen = "saved ck", make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &out, &out

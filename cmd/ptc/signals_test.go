@@ -119,7 +119,7 @@ func twoProcesses(t *testing.T) (self string) {
 func TestASignalEndsAJobCleanly(t *testing.T) {
 	self := twoProcesses(t)
 	cmd := exec.Command("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", self, "run", "a.bin", "--steps", "100000000", "--checkpoint", "ck")
-	cmd.Env = append(os.Environ(), asMain+"=1")
+	cmd.Env = append(os.Environ(), asMain+"=1", "OMPI_MCA_orte_tmpdir_base="+t.TempDir())
 	var out watched
 	out.word, out.seen = "step ", make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &out, &out

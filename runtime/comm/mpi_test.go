@@ -50,7 +50,7 @@ func job(t *testing.T, ranks int, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", fmt.Sprint(ranks), os.Args[0])
-	cmd.Env = append(os.Environ(), role+"="+name)
+	cmd.Env = append(os.Environ(), role+"="+name, "OMPI_MCA_orte_tmpdir_base="+t.TempDir()) // jobs that start at the same time would race for one folder
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		t.Fatalf("the job did not end; it printed\n%s", out)
