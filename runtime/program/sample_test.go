@@ -145,7 +145,7 @@ func sample() *Plan {
 				{Param: "w", From: []int64{0, 0}, Extent: []int64{1, 3}, View: []int64{3}, Order: []int64{0}, Shape: []int64{3, 1}}}}},
 			Keys: []Key{{Names: []string{"rope.base", "base"}, Value: "1.5", Default: true}}}},
 		Schedules: []KV{{"0123456789abcdef0123456789abcdef", "rows=96 dot=fma(6x16x1)"}},
-		Stats:     Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8},
+		Stats:     Stats{OpsBeforeFusion: 9, FlopsPerStep: 12, TokensPerStep: 8, ModelFlops: 10},
 	}
 }
 

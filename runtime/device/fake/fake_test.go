@@ -228,7 +228,7 @@ func TestTransportRefuses(t *testing.T) {
 		t.Error("served")
 	}
 	at := device.Range{Memory: e.Memory(""), Bytes: 64}
-	if _, err := ends[0].Prepare(comm.Op{Kind: collective.AllReduce, Group: mesh.World(), DType: dtype.F32, Inner: 16, Src: at, Dst: at}); err == nil || !strings.Contains(err.Error(), "not the host's") {
+	if _, err := ends[0].Prepare(comm.Op{Kind: collective.AllReduce, Group: mesh.World(), DType: dtype.F32, Inner: 16, Src: at, Dst: at}); err == nil || !strings.Contains(err.Error(), "not in host memory") {
 		t.Errorf("%v", err)
 	}
 }
