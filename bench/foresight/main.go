@@ -12,6 +12,7 @@ import (
 
 func main() {
 	debug.SetGCPercent(400) // plans are many and short-lived
+	debug.SetMemoryLimit(2 << 30)
 	if err := validate(); err != nil {
 		fmt.Fprintln(os.Stderr, "foresight:", err)
 		os.Exit(1)

@@ -83,6 +83,7 @@ func (a *app) simulate(path string, f *simulateFlags) error {
 	if err != nil {
 		return err
 	}
+	collectLess()
 	plan, err := a.planFor(path, f, c, s)
 	if err != nil {
 		return err
@@ -163,7 +164,6 @@ func (a *app) planFor(path string, f *simulateFlags, c *machine.Cluster, s *stac
 		u.opts.Stack = &compiler.Stack{Join: s.Join(), Attention: s.Attention, Chunks: s.Chunks}
 		u.opts.Without = s.Without
 	}
-	collectLess()
 	plan, r, err := compiler.Compile(u.opts)
 	if err != nil {
 		return nil, compileError(err, u.sources(r))
