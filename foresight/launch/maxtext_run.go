@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"strings"
 )
 
 func maxtextMesh(l *line, r *Run, devices int) {
@@ -83,9 +84,9 @@ func maxtextDivides(l *line, r *Run) {
 	if r.EP > 1 {
 		r.divides(l, "num_experts", max(1, r.Experts), "ici_expert_parallelism", r.EP, "experts")
 	}
-	strategy, balance := l.str("context_parallel_strategy", gatherStrategy), l.on("context_parallel_load_balance", true)
-	if strategy != gatherStrategy && strategy != "ring" && r.CP > 1 {
-		l.refuse("context_parallel_strategy", "attention over shards of a sequence gathers keys and values ("+gatherStrategy+"), or sends them around (ring)")
+	strategy, balance := l.str("context_parallel_strategy", "gather"), l.on("context_parallel_load_balance", true)
+	if !strings.HasSuffix(strategy, "gather") && strategy != "ring" && r.CP > 1 {
+		l.refuse("context_parallel_strategy", "attention over shards of a sequence gathers keys and values, or sends them around (ring)")
 	}
 	r.Ring = strategy == "ring"
 	r.Zigzag = r.Ring && balance

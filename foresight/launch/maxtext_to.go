@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// gatherStrategy is MaxText's word for a context-parallel attention that gathers keys and values.
-const gatherStrategy = "all_gather"
-
 // toMaxText writes a YAML file of MaxText, to be given after base.yml.
 func toMaxText(r *Run) (string, []Note, error) {
 	w := &yamlWriter{}
@@ -155,11 +152,9 @@ func (w *yamlWriter) mesh(r *Run) error {
 	}
 	w.key("ici_pipeline_parallelism", r.PP)
 	if r.CP > 1 {
-		strategy := gatherStrategy
-		if r.Ring {
-			strategy = "ring"
+		if r.Ring { // MaxText gathers otherwise
+			w.key("context_parallel_strategy", strconv.Quote("ring"))
 		}
-		w.key("context_parallel_strategy", strconv.Quote(strategy))
 		w.key("context_parallel_load_balance", r.Zigzag || !r.Ring)
 	}
 	round := r.Micro * r.DP()
