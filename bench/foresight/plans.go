@@ -85,8 +85,8 @@ func simulateAll(all []subject, m *machine.Machine, s *stack.Stack) ([]float64, 
 	return out, err
 }
 
-// parallel does n pieces of work on all processors, each of which has something of its own. The error is that of the first piece
-// that failed.
+// parallel does n pieces of work on all processors. Each worker has a value of its own, from own. The error is that of the
+// first piece that failed.
 func parallel[T any](n int, own func() T, do func(i int, own T) error) error {
 	errs := make([]error, n)
 	next := make(chan int)

@@ -36,7 +36,7 @@ func (r *run) source() []byte {
 	return []byte(b.String())
 }
 
-// compile is the plan of a run under a stack, of which join has the kernels, with the kernels and the memory that an A100 has.
+// compile is the plan of a run under a stack, for an A100. join has the kernels of the stack.
 func (r *run) compile(s *stack.Stack, join rules) (*program.Plan, error) {
 	p, _, err := compiler.Compile(compiler.Options{
 		File: "megatron.ptl", Source: r.source(), Layout: "run",

@@ -5,8 +5,8 @@
 // bench/matrix and the recipes of bench/recipes, each for one or several targets. Out: each case
 // whose plans differ, with the first pass after which the IR differs and the first lines of
 // `ptc explain` that differ; exit code 1 if there is any.
-// Two builds of which the next one has other words for the same (-words fetch=host_to_device) or other
-// texts of some part (-except Remarks) are compared as if they had not, from the decoded plans.
+// If the next build has other words for the same (-words fetch=host_to_device) or other texts of some part
+// (-except Remarks), the decoded plans are compared without that difference.
 // Invariant: the corpus is that of this source tree, and both builds get the same files and flags. A case
 // that both builds reject with the same message is equal; it is counted.
 // Imports bench/matrix, bench/recipes, runtime/program and the standard library: the two builds run as

@@ -37,7 +37,7 @@ setting each line comes from.
   megatron    the flags of pretrain_gpt.py, after -- or in a file
   torchtitan  a TOML file, or --section.field value
   deepspeed   the JSON file, and flags of Megatron-DeepSpeed or --hf for the model
-  maxtext     YAML files, of which later ones win, and key=value
+  maxtext     YAML files, the later ones win, and key=value
 
 Every setting is translated, listed on stderr as without effect on the layout, or an
 error that says why ptc has no counterpart. Settings that contradict each other are an

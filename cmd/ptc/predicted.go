@@ -52,8 +52,8 @@ func (s *stepTimes) measured() []float64 {
 
 func (s *stepTimes) Close() error { return nil }
 
-// showMeasured shows what a run measured, where it measured something: its profile, and its times beside a forecast. Among
-// JSON lines each is one of them.
+// showMeasured prints the profile of a run, and compares its times with a forecast, if there are such. With JSON lines each
+// is a line.
 func (a *app) showMeasured(r *profile.Report, f *foreseen, steps *stepTimes, log string) error {
 	if r != nil {
 		if err := a.showEvent(log, r.Text(), struct {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestRunBesideAForecast: a run shows its median step beside the predicted one, and with a profile its kernels; losses are
-// those of a run without.
-func TestRunBesideAForecast(t *testing.T) {
+// TestRunAndForecast: a run compares its median step with the predicted one, and with a profile its kernels too; its losses are
+// those of a run without a forecast.
+func TestRunAndForecast(t *testing.T) {
 	small := project(t)
 	must(t, with(small, "compile", "p/model.ptl", "--target", "ref", "-o", "a.bin", "-q")...)
 	predicted := 1e3 * simulated(t, "a.bin", "--machine", "host").StepS

@@ -10,7 +10,7 @@ import (
 type Software struct {
 	Products float64 // the speed of its matrix products, as a share of the best; 0 is 1
 	Sweeps   float64 // and of its other kernels; 0 is 1
-	// Unaligned is the speed of products of which a dimension in memory is no multiple of 16 bytes, as a share of others; 0 is 1.
+	// Unaligned is the speed of products with a dimension that is no multiple of 16 bytes, as a share of others; 0 is 1.
 	Unaligned  float64
 	HostLaunch bool    // the host launches each kernel
 	HostKernel float64 // seconds of the host for each kernel, where it launches them; 0: those of a launch

@@ -48,7 +48,7 @@ var maxtextKeys = []group{
 
 var maxtextTable = table(append(slices.Clone(maxtextKeys), maxtextOthers...))
 
-// fromMaxText reads YAML files, of which later ones win, and key=value. Settings of base.yml
+// fromMaxText reads YAML files and key=value; later ones win. Settings of base.yml
 // are defaults: those without effect on the layout are not listed.
 func fromMaxText(in Input) (*Run, []Note, error) {
 	l := newKeys("MaxText")

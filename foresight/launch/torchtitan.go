@@ -87,7 +87,7 @@ var torchtitanKeys = []group{
 
 var torchtitanTable = table(torchtitanKeys)
 
-// fromTorchtitan reads TOML files, of which later ones win, and `--section.field value`.
+// fromTorchtitan reads TOML files and `--section.field value`; later ones win.
 func fromTorchtitan(in Input) (*Run, []Note, error) {
 	l := newKeys("torchtitan")
 	for _, f := range in.Files {

@@ -114,7 +114,8 @@ func (e *engine) traceFlow(f *flow) {
 	}
 }
 
-// jittered is work with a random part: a sum of twelve uniform numbers, which is nearly normal, of the seed and of which work it is.
+// jittered is work with a random part: a sum of twelve uniform numbers, which is nearly normal. The seed and the place of the
+// work in the step determine it.
 func (e *engine) jittered(c *runner, work machine.PS) machine.PS {
 	if e.Jitter == 0 {
 		return work
