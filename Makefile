@@ -202,7 +202,7 @@ replay: ## compile a corpus with revision BASE and with this tree, and say which
 	GO=$(GO) bench/replay/run.sh "$(BASE)" $(REPLAY)
 
 .PHONY: growth
-growth: ## compile up to 192 layers and 256 microbatches, and fail where a pass takes more than n log n
+growth: ## compile up to 1,536 layers and 256 microbatches, and fail where a pass takes more than n log n
 	$(GO) test ./bench/growth -v -run '^TestGrowth$$' -long -timeout 0
 
 .PHONY: minimalloc

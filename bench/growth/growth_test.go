@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var long = flag.Bool("long", false, "compile up to 192 layers and 256 microbatches")
+var long = flag.Bool("long", false, "compile up to 1,536 layers and 256 microbatches")
 
 const layouts = `
 layout growth_one { }
@@ -61,17 +61,14 @@ layout growth_ring_%[1]d {
 `, devices)
 }
 
-// series is a layout that is compiled in several sizes, each twice the last.
+// series is a layout that is compiled in several sizes, each twice the last. The smallest has at least 24 layers,
+// 16 microbatches or 32 devices of a ring: below that few instances that stand for all are as many as there are,
+// and other choices pay.
 type series struct {
 	layout string // %d stands for the number of microbatches or devices
 	what   string // that grows
 	sizes  []int
 }
-
-// fewest is how many layers, or devices of a ring, the smallest of three sizes has that are compared: what is
-// proved of a few instances in the place of all takes as many as there are up to then, and of
-// few steps other choices pay than of many.
-const fewest = 24
 
 func (s series) set(n int) (string, map[string]int) {
 	set := map[string]int{"embed": 32, "heads": 4, "head": 8, "ffn": 64, "vocab": 64, "seq": 16, "batch": 16, "layers": n}
@@ -88,26 +85,26 @@ func (s series) set(n int) (string, map[string]int) {
 
 func all() []series {
 	if *long {
-		layers := []int{6, 12, 24, 48, 96, 192}
+		layers := []int{24, 48, 96, 192, 384}
 		return []series{
 			{"growth_one", "layers", layers},
 			{"growth_3d", "layers", layers},
-			{"growth_zero", "layers", layers[:5]},
+			{"growth_zero", "layers", layers[:4]},
 			{"growth_offload", "layers", layers},
 			{"growth_activations", "layers", layers},
-			{"growth_pipe_activations_8", "layers", []int{96, 192, 384}},
-			{"growth_pipe_8", "layers", []int{96, 192, 384}},
+			{"growth_pipe_activations_8", "layers", []int{96, 192, 384, 768, 1536}},
+			{"growth_pipe_8", "layers", []int{96, 192, 384, 768, 1536}},
 			{"growth_ring_%d", "devices", []int{32, 64, 128}},
-			{"growth_pipe_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
-			{"growth_pipe_activations_%d", "microbatches", []int{4, 8, 16, 32, 64, 128, 256}},
+			{"growth_pipe_%d", "microbatches", []int{16, 32, 64, 128, 256}},
+			{"growth_pipe_activations_%d", "microbatches", []int{16, 32, 64, 128, 256}},
 		}
 	}
 	return []series{
-		{"growth_one", "layers", []int{24, 48, 96}},
-		{"growth_3d", "layers", []int{24, 48, 96}},
-		{"growth_zero", "layers", []int{24, 48, 96}},
-		{"growth_offload", "layers", []int{24, 48, 96}},
-		{"growth_activations", "layers", []int{24, 48, 96}},
+		{"growth_one", "layers", []int{24, 48, 96, 192}},
+		{"growth_3d", "layers", []int{24, 48, 96, 192}},
+		{"growth_zero", "layers", []int{24, 48, 96, 192}},
+		{"growth_offload", "layers", []int{24, 48, 96, 192}},
+		{"growth_activations", "layers", []int{24, 48, 96, 192}},
 		{"growth_ring_%d", "devices", []int{32, 64, 128}},
 		{"growth_pipe_%d", "microbatches", []int{16, 32, 64}},
 		{"growth_pipe_activations_%d", "microbatches", []int{16, 32, 64}},
@@ -172,26 +169,25 @@ func TestGrowth(t *testing.T) {
 			for _, n := range s.sizes {
 				layout, set := s.set(n)
 				runs = append(runs, c.compile(t, layout, set))
-				if k := len(runs) - 3; k >= 0 && (s.what == "microbatches" || s.sizes[k] >= fewest) {
-					judge(t, s, runs)
-				}
 			}
+			judge(t, s, runs)
 			t.Logf("%s of %v\n%s", s.what, s.sizes, table(packages(runs)))
 		})
 	}
 }
 
-// exponent is how fast the last of counts grew: the logarithm to the base 2 of what
-// it is more than the one before, by what that is more than the one before it.
-// What does not grow at all, or by less than a hundredth, has no part in it, nor has a
-// small step after no growth, which no power is: another choice that pays from a size on.
+// exponent is how fast counts grew at sizes that double: the logarithm to the base 2 of the last difference
+// of two counts by the one before it. Of four counts and more it is half the logarithm of the last difference
+// by the second before it, which is between the exponents of both steps: counts go up and down by what is left over
+// when repeated work is divided into periods, and by other choices that pay from a size on, and neither is a power.
+// What does not grow at all, or by less than a hundredth, has no part in it, nor has a small step after no growth.
 func exponent(n []int64) float64 {
-	i := len(n) - 1
-	last, before := n[i]-n[i-1], n[i-1]-n[i-2]
-	if last <= n[i]/100 || before <= 0 || last <= n[i]/32 && before < last/64 {
+	i, steps := len(n)-1, min(len(n)-2, 2)
+	last, before, first := n[i]-n[i-1], n[i-1]-n[i-2], n[i-steps]-n[i-steps-1]
+	if last <= n[i]/100 || first <= 0 || last <= n[i]/32 && before < last/64 {
 		return 0
 	}
-	return math.Log2(float64(last) / float64(before))
+	return math.Log2(float64(last)/float64(first)) / float64(steps)
 }
 
 // over are the counts of one thing, by run.
@@ -277,33 +273,41 @@ func front(pkg string) bool {
 // plan by microbatches, of which few do not fill the rings.
 const fewRuns = 4
 
-// judge fails where the last run took more than its size explains.
+// judgeOnce fails where a pass sees again what is there once, at any of the sizes.
+func judgeOnce(t *testing.T, s series, runs []counts) {
+	packs := packages(runs)
+	for i := 1; i < len(runs); i++ {
+		var more int64
+		for _, p := range slices.Sorted(maps.Keys(packs)) {
+			n := packs[p]
+			if i >= 2 && seesOnce(s, p) && float64(n[i]) > onceLimit*float64(n[i-1]) {
+				t.Errorf("%s: %s of %v: %v statements, for what is there once\n%s", p, s.what, s.sizes, n, hottest(runs[:i+1], p))
+			}
+			if front(p) {
+				more += n[i] - n[i-1]
+			}
+		}
+		if s.what != "layers" {
+			continue
+		}
+		if per := more / int64(s.sizes[i]-s.sizes[i-1]); per > frontLimit {
+			t.Errorf("lang and passes/roll: %s of %v: %d statements for one layer more; at most %d", s.what, s.sizes[:i+1], per, frontLimit)
+		}
+	}
+}
+
+// judge fails where runs took more than their sizes explain.
 func judge(t *testing.T, s series, runs []counts) {
-	sizes := s.sizes[:len(runs)]
+	judgeOnce(t, s, runs)
+	sizes := s.sizes
 	i := len(runs) - 1
 	packs := packages(runs)
 	for _, p := range slices.Sorted(maps.Keys(packs)) {
 		if (p == "internal/ranges" || p == "runtime/program" && s.what == "microbatches") && len(runs) < fewRuns {
 			continue
 		}
-		if n := packs[p]; seesOnce(s, p) && float64(n[i]) > onceLimit*float64(n[i-1]) {
-			t.Errorf("%s: %s of %v: %v statements, for what is there once\n%s", p, s.what, sizes, n, hottest(runs, p))
-		}
 		if n := packs[p]; n[i] >= packageLeast && exponent(n) > packageLimit {
 			t.Errorf("%s: %s of %v: %v statements, exponent %.2f; at most %.2f\n%s", p, s.what, sizes, n, exponent(n), packageLimit, hottest(runs, p))
-		}
-	}
-	if s.what == "layers" {
-		var more int64
-		for p, n := range packs {
-			if front(p) {
-				more += n[i] - n[i-1]
-			}
-		}
-		if per := more / int64(sizes[i]-sizes[i-1]); per > frontLimit {
-			t.Errorf("lang and passes/roll: %s of %v: %d statements for one layer more; at most %d", s.what, sizes, per, frontLimit)
-		} else {
-			t.Logf("%d statements of lang and passes/roll for one layer more", per)
 		}
 	}
 	all, total := blocks(runs), int64(0)
