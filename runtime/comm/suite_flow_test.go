@@ -131,6 +131,38 @@ func (s *suite) stress(operations int) error {
 	return nil
 }
 
+// late starts an operation, as a bucket of gradients is, and waits for it after more others of its group than may be
+// under way at the same time.
+func (s *suite) late(int) error {
+	first, after := make([]byte, 4), make([]byte, 4)
+	one, err := s.d.Prepare(comm.Op{Kind: collective.AllReduce, Group: s.d.Mesh().World(), DType: dtype.I32, Inner: 1, Src: device.Bytes(first), Dst: device.Bytes(first), Label: "bucket"})
+	if err != nil {
+		return err
+	}
+	other, err := s.d.Prepare(comm.Op{Kind: collective.AllReduce, Group: s.d.Mesh().World(), DType: dtype.I32, Inner: 1, Src: device.Bytes(after), Dst: device.Bytes(after), Label: "after"})
+	if err != nil {
+		return err
+	}
+	binary.LittleEndian.PutUint32(first, 5)
+	if err := one.Start(); err != nil {
+		return err
+	}
+	for range 100 {
+		binary.LittleEndian.PutUint32(after, 2)
+		if err := other.Run(); err != nil {
+			return err
+		}
+	}
+	if err := one.Wait(); err != nil {
+		return err
+	}
+	n := s.d.Mesh().Size()
+	if a, b := binary.LittleEndian.Uint32(first), binary.LittleEndian.Uint32(after); int(a) != 5*n || int(b) != 2*n {
+		return fmt.Errorf("the sums of 5 and of 2 over %d devices are %d and %d", n, a, b)
+	}
+	return nil
+}
+
 // concurrent has two goroutines on each device, of which one runs collectives of a
 // group and the other those of another group, or where there is none, messages.
 func (s *suite) concurrent(operations int) error {

@@ -59,7 +59,7 @@ func runSuite(d comm.Device, seed uint64, operations int) (digest string, err er
 		run  func(int) error
 	}{
 		{"one at a time", s.single}, {"overlapped", s.overlapped},
-		{"pipeline", s.pipeline}, {"stress", s.stress}, {"two goroutines", s.concurrent},
+		{"pipeline", s.pipeline}, {"stress", s.stress}, {"waited for late", s.late}, {"two goroutines", s.concurrent},
 	} {
 		if err := part.run(operations); err != nil {
 			return "", fmt.Errorf("device %d, %s: %w", d.Rank(), part.name, err)

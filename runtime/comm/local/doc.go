@@ -2,7 +2,7 @@
 // one another's buffers.
 //
 // In come the operations that package comm describes; out come calls that do not
-// allocate. The members of a group meet in a room, which has a ring of slots, one
+// allocate. The members of a group meet in a room, which has a slot
 // for each operation under way. A member that starts an operation posts its
 // buffers in the slot. Once all have posted, the operation is a number of units of
 // work on all buffers, and whoever waits takes units until none is left:

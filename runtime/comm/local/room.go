@@ -11,10 +11,11 @@ import (
 type room struct {
 	members []int // ranks, ascending
 
-	mu    sync.Mutex
-	slots []slot // operation seq is in slots[seq % len]
-	next  []uint64
-	open  []int // by member: started and not waited for
+	mu          sync.Mutex
+	slots       []*slot // of operations under way, and free ones
+	outstanding int     // operations that a member may have started and not waited for
+	next        []uint64
+	open        []int // by member: started and not waited for
 }
 
 // slot is one operation under way.
@@ -23,7 +24,6 @@ type slot struct {
 	posted []*exchange // by coordinate in the operation's group
 	count  int         // of posted
 	left   int         // members that have seen it complete
-	queue  []*exchange // of a later operation, which found the slot in use
 	first  *exchange
 
 	// Written before ready is set; units are taken after.
@@ -35,12 +35,33 @@ type slot struct {
 
 func newRoom(members []int, outstanding int) *room {
 	n := len(members)
-	r := &room{members: members, slots: make([]slot, outstanding), next: make([]uint64, n), open: make([]int, n)}
-	for i := range r.slots {
-		r.slots[i].posted = make([]*exchange, n)
-		r.slots[i].queue = make([]*exchange, 0, n)
+	r := &room{members: members, outstanding: outstanding, next: make([]uint64, n), open: make([]int, n)}
+	for range min(outstanding, fewSlots) {
+		r.slots = append(r.slots, &slot{posted: make([]*exchange, n)})
 	}
 	return r
+}
+
+// fewSlots is how many slots a room has before more operations than that are under way.
+const fewSlots = 8
+
+// slot is that of an operation, or else a free one. One that is waited for late keeps its slot, however many
+// come after it.
+func (r *room) slot(seq uint64) *slot {
+	var free *slot
+	for _, s := range r.slots {
+		switch s.seq {
+		case seq:
+			return s
+		case 0:
+			free = s
+		}
+	}
+	if free == nil {
+		free = &slot{posted: make([]*exchange, len(r.members))}
+		r.slots = append(r.slots, free)
+	}
+	return free
 }
 
 func (s *slot) complete() bool { return s.ready.Load() && s.done.Load() == s.units }
@@ -54,8 +75,6 @@ type exchange struct {
 	tensors []comm.Host
 	work    works
 	slot    *slot
-	queued  bool // the slot is still in use
-	posted  bool
 	done    bool
 }
 
@@ -77,11 +96,11 @@ func (c *exchange) Start() error {
 	r.open[c.member]++
 	seq := r.next[c.member]
 	c.seq.Store(seq)
-	c.done, c.posted, c.queued = false, false, false
-	tooMany := r.open[c.member] > len(r.slots)
-	c.slot = &r.slots[seq%uint64(len(r.slots))]
+	c.done = false
+	tooMany := r.open[c.member] > r.outstanding
 	var other *exchange
 	if !tooMany {
+		c.slot = r.slot(seq)
 		other = r.post(c)
 	}
 	r.mu.Unlock()
@@ -90,31 +109,22 @@ func (c *exchange) Start() error {
 		return c.misuse("has too many operations of its group before it that were started and not waited for")
 	case other != nil:
 		return c.blame(comm.Differ(c.d.rank, c.describe(), c.signature, other.d.rank, other.signature, c.seq.Load()))
-	case c.posted && c.slot.ready.Load():
+	case c.slot.ready.Load():
 		c.slot.wakeOthers(c)
 	}
 	return nil
 }
 
-// post enters a call in its slot, or in the queue of a slot in use. It returns a
-// member's call that differs. The room is locked.
+// post enters a call in its slot. It returns a member's call that differs. The room is locked.
 func (r *room) post(c *exchange) (differs *exchange) {
-	s, seq := c.slot, c.seq.Load()
-	if s.seq != 0 && s.seq != seq {
-		if !c.queued {
-			c.queued = true
-			s.queue = append(s.queue, c)
-		}
-		return nil
-	}
+	s := c.slot
 	if s.seq == 0 {
-		s.seq, s.first = seq, c
+		s.seq, s.first = c.seq.Load(), c
 	} else if s.first.signature != c.signature {
 		return s.first
 	}
 	s.posted[c.coord] = c
 	s.count++
-	c.posted = true
 	if s.count == len(r.members) {
 		s.units = c.work.units
 		s.ready.Store(true)
@@ -139,11 +149,6 @@ func (c *exchange) progress() (bool, error) {
 		return true, nil
 	}
 	s := c.slot
-	if c.queued {
-		if done, err := c.retry(); !done {
-			return false, err
-		}
-	}
 	if !s.ready.Load() {
 		return false, nil
 	}
@@ -164,28 +169,6 @@ func (c *exchange) progress() (bool, error) {
 	return true, nil
 }
 
-// retry posts a queued call once its slot is free.
-func (c *exchange) retry() (bool, error) {
-	r := c.room
-	r.mu.Lock()
-	if s := c.slot; s.seq == 0 || s.seq == c.seq.Load() {
-		c.queued = false
-	}
-	if c.queued {
-		r.mu.Unlock()
-		return false, nil
-	}
-	other := r.post(c)
-	r.mu.Unlock()
-	if other != nil {
-		return false, c.blame(comm.Differ(c.d.rank, c.describe(), c.signature, other.d.rank, other.signature, c.seq.Load()))
-	}
-	if c.slot.ready.Load() {
-		c.slot.wakeOthers(c)
-	}
-	return true, nil
-}
-
 // leave frees the slot after the last member.
 func (c *exchange) leave() {
 	r, s := c.room, c.slot
@@ -201,22 +184,16 @@ func (c *exchange) leave() {
 	s.ready.Store(false)
 	s.taken.Store(0)
 	s.done.Store(0)
-	for _, q := range s.queue {
-		q.notify()
-	}
-	clear(s.queue)
-	s.queue = s.queue[:0]
 }
 
-// missing are the ranks that have not posted, or, where the slot is still in use
-// by an earlier operation or all have posted, that have not left it.
+// missing are the ranks that have not posted, or, where all have, that have not left.
 func (c *exchange) missing() []int {
 	r, s := c.room, c.slot
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	here := map[int]bool{c.d.rank: true}
 	for _, p := range s.posted {
-		if p != nil && (p.done || !c.queued && s.count < len(r.members)) {
+		if p != nil && (p.done || s.count < len(r.members)) {
 			here[p.d.rank] = true
 		}
 	}
