@@ -291,16 +291,20 @@ func lowerOnce(p *lang.Program, o lang.Options, rolled *pass.Context) (*lang.Res
 	if len(errs) > 0 || len(r.Omitted) == 0 {
 		return r, errs
 	}
-	var omitted []roll.Omitted
-	for _, x := range r.Omitted {
-		omitted = append(omitted, roll.Omitted{Func: x.Func, List: x.List, From: x.From, To: x.To})
-	}
-	if roll.Complete(rolled, r.Module, omitted) {
+	if roll.Complete(rolled, r.Module, omitted(r)) {
 		return r, nil
 	}
 	rolled.Remarks = nil
 	o.Omit = false
 	return p.Lower(o)
+}
+
+// omitted is what the functions of a module lack, for the pass roll.
+func omitted(r *lang.Result) (out []roll.Omitted) {
+	for _, x := range r.Omitted {
+		out = append(out, roll.Omitted{Func: x.Func, List: x.List, From: x.From, To: x.To})
+	}
+	return out
 }
 
 // overrides splits "key=value" pairs.
@@ -321,13 +325,13 @@ func described(t backend.Target) pass.Target {
 	return pass.Target{Info: t.Info(), Attention: true, Unfit: t.Unfit}
 }
 
-// runPasses runs the table for target t.
-func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
+// contextOf is what passes know of target t, and of the options.
+func contextOf(o Options, r *Report, t backend.Target) (*pass.Context, error) {
 	c := &pass.Context{Target: described(t), Why: o.Why, Rewrites: o.Rewrites}
 	if o.Forms != "" {
 		like, err := backend.Resolve(o.Forms)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d := like.Info()
 		c.Target.Unfit, c.Target.Chunk, c.Target.Rows, c.Target.Block = like.Unfit, d.Chunk, d.Rows, d.Block
@@ -351,6 +355,15 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 	if o.Chunk != nil {
 		c.Target.Chunk = *o.Chunk
 	}
+	return c, nil
+}
+
+// runPasses runs the table for target t.
+func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []passes.Hook) error {
+	c, err := contextOf(o, r, t)
+	if err != nil {
+		return err
+	}
 	hooks := append([]passes.Hook(nil), more...)
 	for _, h := range o.Hooks {
 		hooks = append(hooks, func(i int, name string, m *ir.Module, took time.Duration) error {
@@ -366,7 +379,7 @@ func runPasses(o Options, r *Report, m *ir.Module, t backend.Target, more []pass
 		}
 		return nil
 	})
-	err := passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks, Without: o.Without, Stop: o.Stop,
+	err = passes.Run(c, m, &passes.Options{VerifyEach: o.VerifyEach || verifyAlways, Hooks: hooks, Without: o.Without, Stop: o.Stop,
 		Blind: len(o.Hooks) == 0 && len(more) == 0 && o.Why == ""})
 	r.Remarks = append(r.Remarks, c.Remarks...)
 	r.Reasons = append(r.Reasons, c.Reasons...)

@@ -8,7 +8,6 @@ import (
 	"ptc/lang/eval"
 	"ptc/lang/keymap"
 	"ptc/lang/source"
-	"ptc/lang/train"
 	"ptc/stdlib"
 )
 
@@ -140,11 +139,25 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 }
 
 func (p *Program) lower(o Options, ports *eval.Ports) (*Result, diag.List) {
+	return evaluated(p, o, ports, func(in *eval.Interp) *Result {
+		checkSweep(in)
+		y := directive.Choose(in, o.Layout)
+		m := modelOf(in, o)
+		if m == nil {
+			return nil
+		}
+		return m.place(y, m.mod)
+	})
+}
+
+// evaluated is what lower makes of the program: with instances of repeated modules omitted if the options say so and they are
+// regular, and with all of them otherwise, where mistakes are found too.
+func evaluated[T any](p *Program, o Options, ports *eval.Ports, lower func(in *eval.Interp) *T) (*T, diag.List) {
 	irregular := map[string]bool{}
 	for o.Omit && len(irregular) < maxIrregular {
 		in := eval.NewWatched(p.Program, o.Set, ports, o.Watch)
 		in.Omits = func(list string) bool { return !irregular[list] }
-		in, r := lowerTwice(in, o, ports)
+		in, r := lowerTwice(in, o, ports, lower)
 		if in.Irregular == "" && len(in.Errs.List) == 0 {
 			return r, nil
 		}
@@ -153,7 +166,7 @@ func (p *Program) lower(o Options, ports *eval.Ports) (*Result, diag.List) {
 		}
 		irregular[in.Irregular] = true
 	}
-	in, r := lowerTwice(eval.NewWatched(p.Program, o.Set, ports, o.Watch), o, ports)
+	in, r := lowerTwice(eval.NewWatched(p.Program, o.Set, ports, o.Watch), o, ports, lower)
 	if len(in.Errs.List) > 0 {
 		return nil, in.Errs.List.Sort()
 	}
@@ -162,75 +175,19 @@ func (p *Program) lower(o Options, ports *eval.Ports) (*Result, diag.List) {
 
 // lowerTwice lowers with in, and where the program asks for adapters, which depend on
 // how products read parameters, once more with what that has shown.
-func lowerTwice(in *eval.Interp, o Options, ports *eval.Ports) (*eval.Interp, *Result) {
+func lowerTwice[T any](in *eval.Interp, o Options, ports *eval.Ports, lower func(in *eval.Interp) *T) (*eval.Interp, *T) {
+	once := func(in *eval.Interp) *T {
+		if len(in.Errs.List) > 0 {
+			return nil
+		}
+		return lower(in)
+	}
 	in.Lora.Products = map[string]eval.Contraction{}
-	r := lower(in, o)
+	r := once(in)
 	if in.Lora.Contractions == nil || len(in.Errs.List) > 0 || in.Stopped {
 		return in, r
 	}
 	again := eval.NewWatched(in.Prog, o.Set, ports, o.Watch)
 	again.Omits, again.Lora.Contractions = in.Omits, in.Lora.Contractions
-	return again, lower(again, o)
-}
-
-func lower(in *eval.Interp, o Options) *Result {
-	if len(in.Errs.List) > 0 {
-		return nil
-	}
-	checkSweep(in)
-	mod := &ir.Module{Level: ir.Global}
-	y := directive.Choose(in, o.Layout)
-	l := &train.Lowerer{Interp: in, Mod: mod}
-	t := l.Block()
-	if t == nil {
-		return nil
-	}
-	before := len(in.Errs.List)
-	if in.Model.Root = l.Frame().Instantiate(t.Model, nil, t.Node, ""); in.Model.Root == nil || in.Stopped {
-		return nil
-	}
-	unnamed := len(in.Errs.List) > before
-	mod.Name = t.Model.Decl.Name.Name
-	config := in.Config.Attrs()
-	mod.Meta = append(mod.Meta, eval.Term("config", config))
-	if len(in.Lora.Adapters) > 0 && in.Lora.Contractions == nil {
-		l.See(t)
-		return nil
-	}
-	if o.Sample {
-		l.Sample(t)
-	} else {
-		l.Train(t)
-	}
-	switch {
-	case y == nil || in.Stopped:
-	case o.Sample:
-		y.LowerPrecision(mod, o.Compute)
-	default:
-		y.Lower(mod, t.Data, unnamed, o.Compute)
-	}
-	var maps []keymap.Map
-	if len(in.Errs.List) == 0 && !in.Stopped {
-		maps = keymap.Lower(in, t.Model.File)
-	}
-	if len(in.Errs.List) > 0 || in.Stopped {
-		return nil
-	}
-	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: config, Settings: in.Config.Settings(), Warnings: append(l.Warnings, y.Warnings...), Remarks: l.Remarks}
-	for _, p := range in.Model.Params {
-		if !l.Reads(p) {
-			if !o.Sample { // what the loss alone reads is of no concern
-				r.Unused = append(r.Unused, p.Path)
-			}
-			continue
-		}
-		r.Params++
-		r.Elems += p.Type.Elems()
-	}
-	for _, b := range l.Built {
-		for _, omitted := range b.Omitted {
-			r.Omitted = append(r.Omitted, Omitted{b.Func.Name, omitted})
-		}
-	}
-	return r
+	return again, once(again)
 }

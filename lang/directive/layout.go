@@ -50,6 +50,18 @@ func Choose(in *eval.Interp, name string) *Layout {
 	return &Layout{in: in, Name: name, All: all, decl: byName[name]}
 }
 
+// Given is a layout that need not be in the file; nil is one device.
+func Given(in *eval.Interp, decl *syntax.Layout) *Layout {
+	y := &Layout{in: in, Name: "single", decl: decl}
+	if decl != nil {
+		y.Name = decl.Name.Name
+	}
+	for _, d := range syntax.Decls[*syntax.Layout](in.Prog.Main.Tree) {
+		y.All = append(y.All, d.Name.Name)
+	}
+	return y
+}
+
 // Lower checks the directives against the lowered module and appends the
 // metadata: the rules, the precision, and which modules are where.
 //
