@@ -346,6 +346,54 @@ func (f *Func) defined() int {
 	return n
 }
 
+// sizes is how much a copy of a function needs.
+type sizes struct{ values, axes, mesh int }
+
+// size is how many operands and results operations have, and how many axes and mesh axes the types of values.
+func (f *Func) size() (n sizes) {
+	add := func(t Type) {
+		n.axes += len(t.Axes)
+		for i := range t.Axes {
+			n.mesh += len(t.Axes[i].Mesh)
+		}
+	}
+	for _, a := range f.Args {
+		add(a.Value.Type)
+	}
+	for _, o := range f.Ops {
+		n.values += len(o.Args) + len(o.Results)
+		for _, r := range o.Results {
+			add(r.Type)
+		}
+	}
+	return n
+}
+
+// typeCopier copies types into memory for many of them. No copy can grow into the next one.
+type typeCopier struct {
+	axes []Axis
+	mesh []string
+}
+
+func (c *typeCopier) clone(t Type) Type {
+	out := Type{DType: t.DType, Pad: t.Pad}
+	if t.Axes != nil {
+		n := len(t.Axes)
+		out.Axes, c.axes = c.axes[:n:n], c.axes[n:]
+		for i, a := range t.Axes {
+			out.Axes[i] = Axis{Name: a.Name, Size: a.Size}
+			if k := len(a.Mesh); k > 0 {
+				out.Axes[i].Mesh, c.mesh = c.mesh[:k:k], c.mesh[k:]
+				copy(out.Axes[i].Mesh, a.Mesh)
+			}
+		}
+	}
+	if len(t.Partial) > 0 {
+		out.Partial = append([]Partial(nil), t.Partial...)
+	}
+	return out
+}
+
 // Clone is a deep copy of the function, which calls the same functions; value
 // numbers are kept.
 func (f *Func) Clone() *Func {
@@ -360,8 +408,15 @@ func (f *Func) Clone() *Func {
 	c.Timetable = table
 	at := make([]*Value, f.nextID)
 	ops, values := make([]Op, len(f.Ops)), make([]Value, 0, f.defined())
+	n := f.size()
+	lists, types := make([]*Value, n.values), typeCopier{axes: make([]Axis, n.axes), mesh: make([]string, n.mesh)}
+	list := func(n int) []*Value {
+		out := lists[:0:n]
+		lists = lists[n:]
+		return out
+	}
 	copyValue := func(v *Value, def *Op) *Value {
-		values = append(values, Value{ID: v.ID, Type: v.Type.Clone(), Def: def, Each: stacks[v.Each], Micro: v.Micro})
+		values = append(values, Value{ID: v.ID, Type: types.clone(v.Type), Def: def, Each: stacks[v.Each], Micro: v.Micro})
 		at[v.ID] = &values[len(values)-1]
 		return at[v.ID]
 	}
@@ -377,7 +432,7 @@ func (f *Func) Clone() *Func {
 			runs[o.Run] = &Run{Stack: stacks[o.Run.Stack], Down: o.Run.Down}
 		}
 		p.Run, p.Task = runs[o.Run], tasks[o.Task]
-		p.Args, p.Results = make([]*Value, 0, len(o.Args)), make([]*Value, 0, len(o.Results))
+		p.Args, p.Results = list(len(o.Args)), list(len(o.Results))
 		for _, a := range o.Args {
 			p.Args = append(p.Args, at[a.ID])
 		}
