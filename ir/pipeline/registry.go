@@ -128,7 +128,7 @@ func New(name string, s Shape, c Costs) (*Schedule, error) {
 		return nil, err
 	}
 	devices := rows[name].Slots(s, place, c)
-	if s.Waiting > 0 {
+	if s.Waiting > 0 && rows[name].Split {
 		for d := range devices {
 			devices[d] = sooner(devices[d], s.Waiting)
 		}

@@ -36,5 +36,5 @@
 // task stand once. When something is in use is a moment (moment.go): the place in the
 // text, and in a run the iteration.
 // Imports internal/diag, internal/ranges, internal/rolled, ir, ir/excerpt, ir/layout, ir/op, ir/fusion,
-// ir/verify, passes/pass, passes/memory/pitch, passes/memory/place.
+// ir/pipeline, ir/verify, passes/pass, passes/memory/pitch, passes/memory/place.
 package memory

@@ -1,10 +1,10 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
 
 	"ptc/ir"
+	"ptc/ir/pipeline"
 	"ptc/passes/memory/place"
 )
 
@@ -239,55 +239,23 @@ func (l *layout) ring(of tasks) int {
 }
 
 // places is the least number of places that microbatches take in turns, one each from the
-// first tick of these tasks through the last, so that none is in the place of another.
+// first tick of these tasks through the last.
 func (l *layout) places(of tasks) int {
-	in, before := map[*ir.Task]bool{}, map[*ir.Task]int{}
-	for _, u := range of {
-		if t := l.f.Tasks[u.task()]; u%2 == 0 {
-			in[t] = true
-		} else {
-			before[t] = 1
-		}
+	number := map[*ir.Task]int{}
+	for i, t := range l.f.Tasks {
+		number[t] = i
 	}
-	type stay struct{ micro, from, to int }
-	stays := make([]stay, l.f.Micro)
+	turns := make([]pipeline.Turn, len(l.f.Ticks))
 	for i, t := range l.f.Ticks {
-		if !in[t.Task] {
-			continue
+		turns[i] = pipeline.Turn{What: number[t.Task], Microbatch: t.Micro}
+	}
+	use := make([]pipeline.Use, len(l.f.Tasks))
+	for _, u := range of {
+		if u%2 == 0 {
+			use[u.task()] = max(use[u.task()], pipeline.InTurn)
+		} else {
+			use[u.task()] = pipeline.Before
 		}
-		s := &stays[t.Micro]
-		if s.to == 0 {
-			s.micro, s.from = t.Micro, max(1, i+1-before[t.Task])
-		}
-		s.to = i + 1
 	}
-	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.from, b.from) })
-	ends := make([]int, l.f.Micro)
-	for i, s := range stays {
-		ends[i] = s.to
-	}
-	slices.Sort(ends)
-	ring, over := 1, 0
-	for i, s := range stays {
-		for ends[over] < s.from {
-			over++
-		}
-		ring = max(ring, i+1-over) // so many are under way
-	}
-	until := make([]int, l.f.Micro)
-	free := func(ring int) bool {
-		clear(until)
-		for _, s := range stays {
-			p := s.micro % ring
-			if until[p] >= s.from {
-				return false
-			}
-			until[p] = s.to
-		}
-		return true
-	}
-	for ring < l.f.Micro && !free(ring) {
-		ring++
-	}
-	return ring
+	return pipeline.Places(turns, l.f.Micro, use)
 }
