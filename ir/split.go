@@ -11,18 +11,31 @@ import (
 // which are all that s has; it returns them in order. A run of s becomes one of each,
 // and what leaves one enters the next.
 func (f *Func) Split(s *Stack, counts []int) []*Stack {
-	if len(counts) == 1 {
+	first := 0
+	var parts []Part
+	for _, n := range counts {
+		parts = append(parts, Part{first, n})
+		first += n
+	}
+	return f.Keep(s, parts)
+}
+
+// Part is consecutive instances of a stack.
+type Part struct{ First, Count int }
+
+// Keep is [Func.Split] of which parts alone are left, in order; all other instances of s are gone, with their arguments and
+// results.
+func (f *Func) Keep(s *Stack, parts []Part) []*Stack {
+	if len(parts) == 1 && parts[0].Count == s.Count {
 		return []*Stack{s}
 	}
 	p := &splitting{f: f, of: s, at: map[*Value][]*Value{}, with: map[*Value]*Value{}}
-	first := 0
-	for k, n := range counts {
-		t := &Stack{Name: s.Name, Count: n}
+	for k, part := range parts {
+		t := &Stack{Name: s.Name, Count: part.Count}
 		for i := 2; k > 0 && (f.Stack(t.Name) != nil || p.stack(t.Name)); i++ {
 			t.Name = s.Name + "_" + strconv.Itoa(i)
 		}
-		p.parts, p.first = append(p.parts, t), append(p.first, first)
-		first += n
+		p.parts, p.first = append(p.parts, t), append(p.first, part.First)
 	}
 	p.run()
 	return p.parts

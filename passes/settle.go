@@ -34,7 +34,7 @@ func settle(c *pass.Context, m *ir.Module, list []*Pass, o *Options) (*settled, 
 	}
 	var t *trial
 	for x := s.Next(); x != nil; x = s.Next() {
-		if t = try(c, m, x, list[:last+1], o.Blind && !o.VerifyEach); t == nil {
+		if t = try(c, m, x, list[:last+1], o.Blind && !o.VerifyEach, o.Unproved); t == nil {
 			return &settled{list: list}, nil // the compilation says what is wrong
 		}
 		s.Took(x, memory.Uses(t.m))
@@ -64,13 +64,13 @@ type trial struct {
 
 // try takes a copy of m through the passes of list with choice x; nil where one of them
 // refuses it.
-func try(c *pass.Context, m *ir.Module, x *remat.Choice, list []*Pass, prove bool) *trial {
-	t := &trial{x: x, m: m.Clone(), c: &pass.Context{Target: c.Target, Trial: true}}
+func try(c *pass.Context, m *ir.Module, x *remat.Choice, list []*Pass, prove, unproved bool) *trial {
+	t := &trial{x: x, m: m.Clone(), c: &pass.Context{Target: c.Target, Trial: true, Stands: c.Stands, Schedules: c.Schedules}}
 	note := func(index int, name string, _ *ir.Module, took time.Duration) error {
 		t.told = append(t.told, func(h Hook) error { return h(index, name, t.m, took) })
 		return nil
 	}
-	o, list := &Options{Hooks: []Hook{note}}, doing(x, list)
+	o, list := &Options{Hooks: []Hook{note}, Unproved: unproved}, doing(x, list)
 	if prove {
 		t.v = &validation{table: validate.New()}
 		if err := through(t.c, t.m, list, o, t.v); err != nil {

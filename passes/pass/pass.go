@@ -1,7 +1,7 @@
 // Package pass is what every pass takes and gives: its context and remarks.
 //
 // It is apart from the table (package passes), which imports every pass.
-// Imports ir, ir/fusion.
+// Imports ir, ir/fusion, ir/pipeline, ir/targetinfo.
 package pass
 
 import (
@@ -12,6 +12,7 @@ import (
 	"ptc/internal/diag"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/pipeline"
 	"ptc/ir/targetinfo"
 )
 
@@ -28,6 +29,12 @@ type Context struct {
 	// Trial says that the module shows what a plan would take: that a device has less is no
 	// error.
 	Trial bool
+	// Representatives asks for the programs of as few devices of a pipeline as stand for all, and Stands is what the pass
+	// stage has found: nil where each device is compiled.
+	Representatives bool
+	Stands          *Stands
+	// Schedules keeps the schedules of pipelines for the compilations of other layouts; it may be nil.
+	Schedules *pipeline.Cache
 	// Remarks collects decisions in order.
 	Remarks []Remark
 	// Why is the pass that also records what it did not do, and Reasons is what it recorded.

@@ -193,6 +193,9 @@ func (r *region) count(v *ir.Value) int64 {
 	if v.PerMicro() {
 		n *= int64(r.f.Micro)
 	}
+	if v.Def != nil {
+		n *= r.l.pipeline.alike(v.Def)
+	}
 	return n
 }
 

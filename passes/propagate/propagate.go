@@ -131,7 +131,7 @@ func (l *layout) once(f *ir.Func, by []maker, carried map[int]ir.Type, before *t
 	t.flow = factor.Run(p)
 	for _, o := range f.Ops {
 		if op.Of(o).Class == op.Placement {
-			t.sent = wide.Add(t.sent, wide.Mul(f.TimesOf(o), l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent))
+			t.sent = wide.Add(t.sent, wide.Mul(l.pipeline.alike(o)*f.TimesOf(o), l.planner.Plan(o.Args[0].Type, o.Result().Type, nil).Cost().Sent))
 		}
 	}
 	return t

@@ -6,11 +6,9 @@ import (
 	"ptc/ir"
 	directives "ptc/ir/layout"
 	"ptc/ir/op"
-	"ptc/ir/pipeline"
 	"ptc/passes/partition"
 	"ptc/passes/pass"
 	"ptc/passes/propagate/factor"
-	"ptc/passes/stage"
 )
 
 // claim is a rule's word on one axis name.
@@ -38,8 +36,8 @@ type layout struct {
 	perMicro int
 	// stages are mesh axes that hold pipeline stages: nothing is sharded over
 	// them.
-	stages map[string]bool
-	place  *pipeline.Placement // of the pipeline; nil without one
+	stages   map[string]bool
+	pipeline *devices // nil without one
 	// replicated are parameters that must not be sharded: over these mesh axes, or,
 	// where the list is empty, any.
 	replicated map[string][]string
@@ -65,8 +63,8 @@ func rulesOf(c *pass.Context, m *ir.Module) *layout {
 		case *directives.Zero:
 			l.zeroLevel, l.zeroAt, l.zero = r.Level, r.Where(), r.Over
 		case *directives.Pipeline:
-			if l.stages[r.Over] = true; l.place == nil && m.MeshSize(r.Over) > 1 {
-				l.place, _ = stage.Placed(m, r) // which has reported what is wrong
+			if l.stages[r.Over] = true; l.pipeline == nil && m.MeshSize(r.Over) > 1 {
+				l.pipeline = devicesOf(c, m, r)
 			}
 		case *directives.Replicate:
 			for _, p := range r.Of {

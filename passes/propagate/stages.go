@@ -4,8 +4,11 @@ import (
 	"slices"
 
 	"ptc/ir"
+	directives "ptc/ir/layout"
 	"ptc/ir/pipeline"
+	"ptc/passes/pass"
 	"ptc/passes/propagate/factor"
+	"ptc/passes/stage"
 )
 
 // stages is the policy of a pipeline: what crosses to another device of it is read
@@ -25,16 +28,47 @@ type stages struct {
 
 func newStages(t *trial) factor.Policy { return &stages{trial: t} }
 
+// devices are those of a pipeline.
+type devices struct {
+	place  *pipeline.Placement
+	counts []int64 // by device: for how many it stands; nil where each stands for itself
+}
+
+// devicesOf is nil where r has a mistake, which was reported.
+func devicesOf(c *pass.Context, m *ir.Module, r *directives.Pipeline) *devices {
+	place, err := stage.Placed(m, r)
+	if err != nil {
+		return nil
+	}
+	d := &devices{place: place}
+	if c.Stands != nil {
+		for i := range c.Stands.Of {
+			d.counts = append(d.counts, c.Stands.Count(i))
+		}
+	}
+	return d
+}
+
 // placeOf is the device of a pipeline on which an operation runs; false for what
 // every device does for itself.
-func placeOf(place *pipeline.Placement) func(o *ir.Op) (int, bool) {
-	return func(o *ir.Op) (int, bool) {
-		at, ok := o.Stage.Get()
-		if !ok {
-			return 0, false
-		}
-		return place.Device(at), true
+func (d *devices) placeOf(o *ir.Op) (int, bool) {
+	at, ok := o.Stage.Get()
+	if !ok {
+		return 0, false
 	}
+	return d.place.Device(at), true
+}
+
+// alike is on how many devices of the pipeline there are operations like o: on several where its device stands for others.
+func (d *devices) alike(o *ir.Op) int64 {
+	if d == nil || d.counts == nil {
+		return 1
+	}
+	at, ok := d.placeOf(o)
+	if !ok {
+		return 1
+	}
+	return d.counts[at]
 }
 
 func (s *stages) Before(x *factor.Flow, o *ir.Op) {

@@ -87,8 +87,8 @@ func (l *layout) problem(f *ir.Func) factor.Problem {
 			p.Mesh = append(p.Mesh, m)
 		}
 	}
-	if l.place != nil {
-		p.Place = placeOf(l.place)
+	if l.pipeline != nil {
+		p.Place = l.pipeline.placeOf
 	}
 	args := map[string]ir.Type{}
 	for _, a := range f.Args {

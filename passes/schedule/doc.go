@@ -11,6 +11,8 @@
 // Invariant: the programs together compute what the function did; every
 // receive has one send, and no wait among devices is in a circle, which
 // [Check] proves by running the messages.
+// Where devices stand for others (pass.Stands, stands.go), theirs are the only programs, and it notes for which messages
+// and ticks those of the others differ.
 // Imports internal/diag, internal/progress, ir, ir/layout, ir/op, ir/pipeline,
 // ir/verify, passes/pass, passes/stage.
 package schedule

@@ -1,8 +1,6 @@
 package schedule
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 
 	"ptc/internal/collective"
@@ -29,7 +27,7 @@ type program struct {
 }
 
 func newProgram(s *split, d int, w *work, x *traffic) *program {
-	f := &ir.Func{Name: fmt.Sprintf("%s.%d", s.f.Name, d),
+	f := &ir.Func{Name: functionName(s.f, d),
 		Class: ir.Entry, Of: s.f.Name, Stage: ir.At(d), Timetable: ir.Timetable{Micro: s.f.Micro, Ticks: w.ticks}}
 	return &program{s: s, traffic: x, d: d, f: f, at: map[*ir.Value]*ir.Value{}, lists: map[*ir.Task][]*ir.Op{}}
 }
@@ -161,7 +159,7 @@ func (p *program) why() ir.AttrVal { return ir.Str("pipeline " + p.s.rule.Where(
 
 // send appends the sends of v, which is here, to all that want it.
 func (p *program) send(v *ir.Value, scope string, pos diag.Pos) {
-	to := slices.Sorted(maps.Keys(p.traffic.wanted[v])) // the devices that want it
+	to := p.s.receivers(p.traffic, v)
 	if len(to) == 0 {
 		return
 	}

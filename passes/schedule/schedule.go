@@ -27,7 +27,7 @@ func Run(c *pass.Context, m *ir.Module) error {
 	var out []*ir.Func
 	kept := map[string]int{}
 	for _, f := range m.Funcs {
-		s := &split{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, whole: !gathers(m)}
+		s := &split{m: m, f: f, rule: r, devices: m.MeshSize(r.Over), place: place, whole: !gathers(m), stands: c.Stands, schedules: c.Schedules}
 		keeps := newKeepers(s, kept)
 		s.shrink(keeps)
 		works, proved, err := s.works()
@@ -36,15 +36,17 @@ func Run(c *pass.Context, m *ir.Module) error {
 		}
 		messages := 0
 		for _, p := range s.programs(keeps, works) {
-			out = append(out, p.f)
-			messages += p.messages
+			if s.stands.Compiled(p.d) {
+				out = append(out, p.f)
+				messages += p.messages
+			}
 		}
 		only := ""
 		if proved != nil && proved.Shape.ForwardOnly {
 			only = ", forward only"
 		}
 		c.Remarkf(nil, "@%s: schedule %s over %s%s, %d messages", f.Name, r.Schedule, r.Over, only, messages)
-		if proved != nil && only == "" {
+		if proved != nil && only == "" && s.stands == nil {
 			if err := draw(c, proved); err != nil {
 				return err
 			}
@@ -62,6 +64,9 @@ type split struct {
 	devices int
 	place   *pipeline.Placement
 	whole   bool // activations are sent as they are
+	stands  *pass.Stands
+	// schedules keeps those that were made; it may be nil
+	schedules *pipeline.Cache
 }
 
 // on is the device of o; false for what every device does for itself.
@@ -83,6 +88,7 @@ type work struct {
 type piece struct {
 	task *ir.Task
 	ops  []*ir.Op
+	kind kind // of a task of microbatches
 }
 
 // ops are those of all pieces.
@@ -138,7 +144,7 @@ func (s *split) works() ([]*work, *pipeline.Schedule, error) {
 	out := make([]*work, s.devices)
 	if s.f.Micro == 0 {
 		for d := range out {
-			out[d] = &work{pieces: []piece{{nil, before[d]}}}
+			out[d] = &work{pieces: []piece{{ops: before[d]}}}
 		}
 		return out, nil, nil
 	}
@@ -154,7 +160,12 @@ func (s *split) works() ([]*work, *pipeline.Schedule, error) {
 	}
 	ticks := map[kind]int{}
 	for d := range out {
+		if !s.stands.Compiled(d) {
+			out[d] = &work{}
+			continue
+		}
 		out[d] = s.work(proved.Devices[d], bodies, ticks)
+		s.stood(d, out[d], proved)
 		out[d].pieces[0].ops = before[d]
 		last := len(out[d].pieces) - 1
 		out[d].pieces[last].ops = after[d]
@@ -177,11 +188,7 @@ func (s *split) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[
 	stages := map[int]bool{}
 	for _, x := range slots {
 		stages[x.Stage] = true
-		kinds := []pipeline.Kind{x.Kind}
-		if x.Kind == pipeline.Backward { // whole, though others are in two
-			kinds = []pipeline.Kind{pipeline.Backward, pipeline.BackwardInput, pipeline.BackwardWeight}
-		}
-		for _, what := range kinds {
+		for _, what := range kindsOf(x.Kind) {
 			k := kind{x.Stage, what}
 			if bodies[k] == nil {
 				continue
@@ -199,7 +206,7 @@ func (s *split) work(slots []pipeline.Slot, bodies map[kind][]*ir.Op, count map[
 		if tasks[k].Name = taskNames[k.kind]; len(stages) > 1 {
 			tasks[k].Name += fmt.Sprintf("_%d", k.stage)
 		}
-		w.pieces = append(w.pieces, piece{tasks[k], bodies[k]})
+		w.pieces = append(w.pieces, piece{tasks[k], bodies[k], k})
 	}
 	w.pieces = append(w.pieces, piece{task: end})
 	return w
@@ -257,12 +264,16 @@ func apart(ops []*ir.Op, input map[*ir.Run]bool) {
 func (s *split) schedule() (*pipeline.Schedule, error) {
 	shape := s.rule.Shape(s.m)
 	shape.ForwardOnly = s.f.Name != "step"
-	x, err := pipeline.New(s.rule.Schedule, shape, pipeline.Costs{})
+	x, err := s.schedules.New(s.rule.Schedule, shape)
 	if err == nil {
-		x = x.Rounds(layout.Rounds(s.m))
+		if n := layout.Rounds(s.m); n > 1 {
+			x = x.Rounds(n)
+		}
 		shape = x.Shape
-		// Each value that is sent has a channel of its own, so none is ever full.
-		err = pipeline.Prove(x, shape, pipeline.Unbounded)
+		if s.stands == nil { // else whoever compiles all devices proves it
+			// Each value that is sent has a channel of its own, so none is ever full.
+			err = pipeline.Prove(x, shape, pipeline.Unbounded)
+		}
 	}
 	if err != nil {
 		return nil, stage.Refused(s.rule, err)

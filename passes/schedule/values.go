@@ -19,12 +19,14 @@ type traffic struct {
 	// tags are those of messages, by what is sent: few, as those of each microbatch are
 	// as many further on, and transports end at 2^24.
 	tags map[*ir.Value]int
+	// hops are the messages between stages that follow one another, where devices stand for others.
+	hops map[*ir.Value]*hop
 }
 
 // programs builds those of all devices: each makes its own copies of what every device does for
 // itself, and receives what others make.
 func (s *split) programs(keeps *keepers, works []*work) []*program {
-	x := &traffic{map[*ir.Value]int{}, map[*ir.Value]map[int]bool{}, map[*ir.Value]int{}}
+	x := &traffic{home: map[*ir.Value]int{}, wanted: map[*ir.Value]map[int]bool{}, tags: map[*ir.Value]int{}}
 	progs, read := make([]*program, s.devices), make([][]*ir.Value, s.devices)
 	for d, w := range works {
 		progs[d] = newProgram(s, d, w, x)
@@ -53,8 +55,11 @@ func (s *split) programs(keeps *keepers, works []*work) []*program {
 	for i, v := range slices.SortedFunc(maps.Keys(x.wanted), func(a, b *ir.Value) int { return cmp.Compare(a.ID, b.ID) }) {
 		x.tags[v] = i
 	}
+	s.hops(x)
 	for d, p := range progs {
-		p.build(works[d])
+		if s.stands.Compiled(d) {
+			p.build(works[d])
+		}
 	}
 	return progs
 }

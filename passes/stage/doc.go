@@ -21,5 +21,7 @@
 // Which device has which stage is the schedule's to say ([Placed]).
 // What instances of a stack add up from zero, such as a term of the loss that each
 // block has, is a sum of each microbatch (chain.go).
+// Where representatives are asked for (pass.Stands), the text keeps the stages of some devices alone, with their
+// own numbers (stands.go): of devices that do the same, those that need most places for what microbatches keep.
 // Imports ir, ir/fusion, ir/layout, ir/op, ir/pipeline, passes/pass.
 package stage

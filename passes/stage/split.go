@@ -16,15 +16,20 @@ func (t *tagger) split() error {
 		if at == nil {
 			continue
 		}
-		var counts []int
+		var parts []ir.Part
 		for k, stage := range at {
-			if k > 0 && stage == at[k-1] {
-				counts[len(counts)-1]++
-			} else {
-				counts = append(counts, 1)
+			switch {
+			case !t.compiled(stage):
+			case k > 0 && stage == at[k-1]:
+				parts[len(parts)-1].Count++
+			default:
+				parts = append(parts, ir.Part{First: k, Count: 1})
 			}
 		}
-		t.f.Split(s, counts)
+		if len(parts) == 0 {
+			return errApart
+		}
+		t.f.Keep(s, parts)
 	}
 	return nil
 }

@@ -55,9 +55,10 @@ type plan struct {
 	*pass.Context
 	rule    *layout.Pipeline // nil where each device has the whole model
 	stages  int
-	micro   int      // microbatches
-	reduced bool     // gradients are reduced by each microbatch, before they are added up
-	at      diag.Pos // where the layout asks for them
+	micro   int                 // microbatches
+	reduced bool                // gradients are reduced by each microbatch, before they are added up
+	at      diag.Pos            // where the layout asks for them
+	place   *pipeline.Placement // where stands are asked for
 }
 
 // planOf is m's plan, or nil where there is nothing to cut.
@@ -97,10 +98,14 @@ func Run(c *pass.Context, m *ir.Module) error {
 	if p == nil || err != nil {
 		return err
 	}
+	if err := p.stand(m); err != nil {
+		return err
+	}
 	whole, remarks := m.Clone(), len(c.Remarks)
 	err = p.all(m)
 	if errors.Is(err, errApart) { // each instance for itself, then
 		*m, c.Remarks = *whole.Unrolled(), c.Remarks[:remarks]
+		c.Stands = nil
 		err = p.all(m)
 	}
 	return err
