@@ -7,5 +7,5 @@
 // machine.
 // Invariant: the same inputs give a byte-identical plan on any machine for the
 // same target.
-// Imports lang, passes, backend, runtime/program, internal/diag.
+// Imports lang, passes, backend, runtime/program, internal/diag, internal/openpath.
 package compiler

@@ -2,12 +2,15 @@ package compiler
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"ptc/backend"
 	"ptc/backend/assemble"
 	"ptc/ir"
 	"ptc/ir/fusion"
+	"ptc/ir/pipeline"
 	"ptc/lang"
 	"ptc/lang/syntax"
 	"ptc/passes"
@@ -21,11 +24,12 @@ import (
 // [Compile], but there is no native code, and nothing is proved. What does not depend on the layout is done once. Only one
 // goroutine at a time may use it; several probers of one source are independent.
 type Prober struct {
-	options Options
-	program *lang.Program
-	set     []lang.Override
-	target  backend.Target
-	models  [2]*lang.Model // with instances of repeated modules omitted, and with all of them: made when needed
+	options   Options
+	program   *lang.Program
+	set       []lang.Override
+	target    backend.Target
+	schedules pipeline.Cache
+	models    [2]*lang.Model // with instances of repeated modules omitted, and with all of them: made when needed
 }
 
 // NewProber reads the source of the options and lowers it for their config. Of the options it takes File, Source, Read,
@@ -83,6 +87,7 @@ type Probed struct {
 	// Stands is, for each device along the pipeline, the number in Plan.Devices of that which stands for it; nil without a
 	// pipeline.
 	Stands []int
+	whole  func() *program.Plan
 	// Remarks and Warnings are as Compile's, of what was compiled.
 	Remarks  []pass.Remark
 	Warnings []string
@@ -90,18 +95,28 @@ type Probed struct {
 
 // Whole is the plan of all devices: for each of these what Compile gives, but for names, places in memory and code. It shares
 // most of its memory with Plan, and is not to be changed.
-func (p *Probed) Whole() (*program.Plan, error) { return p.Plan, nil }
+func (p *Probed) Whole() *program.Plan { return p.whole() }
 
 // Probe compiles the source under a layout, which need not be in it; nil is one device. The error is as Compile's under that
 // layout.
 func (p *Prober) Probe(l *syntax.Layout) (*Probed, error) {
+	x, err := p.probe(l, true)
+	var no errIrregular
+	if errors.As(err, &no) {
+		x, err = p.probe(l, false)
+	}
+	return x, err
+}
+
+// probe compiles some devices of a pipeline, or each.
+func (p *Prober) probe(l *syntax.Layout, some bool) (*Probed, error) {
 	low, err := p.under(l)
 	if err != nil {
 		return nil, err
 	}
-	o, r := p.options, &Report{}
-	m := low.Module
-	if err := p.run(o, r, m); err != nil {
+	r, m := &Report{}, low.Module
+	c, err := p.run(r, m, some)
+	if err != nil {
 		return nil, err
 	}
 	if err := errors.Join(memories(m, p.target), sizes(m)); err != nil {
@@ -112,11 +127,31 @@ func (p *Prober) Probe(l *syntax.Layout) (*Probed, error) {
 		return nil, generated(err)
 	}
 	plan.Compiler, plan.Stats.ModelFlops = Version, r.mathematics
-	plan.Config = pairs(low.Config)
-	if err := fits(plan); err != nil {
-		return nil, err
+	plan.Config = (&lowered{p.program, p.set, low}).config()
+	x := &Probed{Plan: plan, whole: func() *program.Plan { return plan }, Remarks: r.Remarks, Warnings: r.Warnings}
+	if c.Stands != nil {
+		e, err := expansionOf(plan, c.Stands)
+		if err != nil {
+			return nil, err
+		}
+		x.whole = sync.OnceValue(e.whole)
 	}
-	return &Probed{Plan: plan, Remarks: r.Remarks, Warnings: r.Warnings}, nil
+	if len(plan.By) > 0 {
+		x.Stands = standing(plan, c.Stands)
+	}
+	return x, nil
+}
+
+// standing is, for each device along the pipeline, the number in p of that which stands for it.
+func standing(p *program.Plan, s *pass.Stands) []int {
+	var out []int
+	for d := range p.Mesh.Parts(p.By) {
+		if s != nil {
+			d = slices.IndexFunc(p.Devices, func(x program.Device) bool { return x.At[0] == s.Of[d] })
+		}
+		out = append(out, d)
+	}
+	return out
 }
 
 // under is the model under a layout, with repeated modules written once.
@@ -141,19 +176,23 @@ func (p *Prober) under(l *syntax.Layout) (*lang.Result, error) {
 }
 
 // run runs the passes.
-func (p *Prober) run(o Options, r *Report, m *ir.Module) error {
-	c, err := contextOf(o, r, p.target)
+func (p *Prober) run(r *Report, m *ir.Module, some bool) (*pass.Context, error) {
+	c, err := contextOf(p.options, r, p.target)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	c.Representatives, c.Schedules = some, &p.schedules
 	hook := func(_ int, name string, m *ir.Module, _ time.Duration) error {
 		if f := m.Func("step"); name == "precision" && f != nil {
 			r.mathematics = fusion.Mathematics(f)
 		}
 		return nil
 	}
-	err = passes.Run(c, m, &passes.Options{Hooks: []passes.Hook{hook}, Without: o.Without, Blind: true})
+	err = passes.Run(c, m, &passes.Options{Hooks: []passes.Hook{hook}, Without: p.options.Without, Blind: true, Unproved: true})
 	r.Remarks = append(r.Remarks, c.Remarks...)
 	r.Warnings = append(r.Warnings, warnings(c.Remarks)...)
-	return classify(err)
+	if err == nil && c.Stands != nil && c.Stands.Irregular != "" {
+		err = errIrregular{c.Stands.Irregular}
+	}
+	return c, classify(err)
 }

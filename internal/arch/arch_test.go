@@ -102,7 +102,7 @@ var layers = map[string][]string{
 	// not evaluate IR.
 	"backend/ref": {"backend", "internal/diag", "internal/dtype", "internal/philox", "ir", "runtime/device", "runtime/program"},
 
-	"compiler": {"internal/collective", "backend", "internal/diag", "internal/regular", "internal/units", "ir", "lang", "passes", "runtime/explain", "runtime/program", "runtime/tokenizer", "stdlib"},
+	"compiler": {"internal/collective", "backend", "internal/diag", "internal/openpath", "internal/regular", "internal/units", "ir", "lang", "passes", "runtime/explain", "runtime/program", "runtime/tokenizer", "stdlib"},
 	// Measures what this machine can do, with kernels of ours.
 	"compiler/ceilings": {"backend", "compiler/jit", "internal/units", "runtime/native"},
 	"compiler/jit":      {"backend", "runtime/native"},
