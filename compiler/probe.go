@@ -34,7 +34,7 @@ type Prober struct {
 
 // NewProber reads the source of the options and lowers it for their config. Of the options it takes File, Source, Read,
 // Tokenizer, Set, Target, Forms, Stack, Chunk, Parts and Without; a prober is for Target "ref" with the Forms of a machine's
-// target, unless that cannot be resolved. The error is diagnostics of the source, as Compile's; the report has the text of
+// target, as `ptc simulate` compiles. The error is diagnostics of the source, as Compile's; the report has the text of
 // sources for rendering them, and is never nil.
 func NewProber(o Options) (*Prober, *Report, error) {
 	r := &Report{Source: func(string) (string, bool) { return "", false }}
@@ -93,8 +93,9 @@ type Probed struct {
 	Warnings []string
 }
 
-// Whole is the plan of all devices: for each of these what Compile gives, but for names, places in memory and code. It shares
-// most of its memory with Plan, and is not to be changed.
+// Whole is the plan of all devices. Compile gives the same instructions, messages and tensors on each, but for names of kernels,
+// tags, places in memory and code. A device for which another one stands has the arena of that: as large as its own or larger. It
+// is made when it is first asked for, shares most of its memory with Plan, and is not to be changed.
 func (p *Probed) Whole() *program.Plan { return p.whole() }
 
 // Probe compiles the source under a layout, which need not be in it; nil is one device. The error is as Compile's under that
@@ -139,7 +140,22 @@ func (p *Prober) probe(l *syntax.Layout, some bool) (*Probed, error) {
 	if len(plan.By) > 0 {
 		x.Stands = standing(plan, c.Stands)
 	}
+	if large(plan) {
+		if err := fits(x.Whole()); err != nil {
+			return nil, err
+		}
+	}
 	return x, nil
+}
+
+// large reports whether a plan may exceed a limit of plans, so that it is worth looking.
+func large(p *program.Plan) bool {
+	const ranks, bytes, count = 1 << 22, 1 << 43, 1 << 20
+	return p.Mesh.Ranks() > ranks || slices.ContainsFunc(p.Devices, func(d program.Device) bool {
+		return max(d.Arena, d.Host, d.Disk) > bytes || slices.ContainsFunc(d.Progs, func(x program.Program) bool {
+			return max(len(x.Instrs), len(x.Ticks), x.Micro) > count
+		})
+	})
 }
 
 // standing is, for each device along the pipeline, the number in p of that which stands for it.
@@ -192,7 +208,7 @@ func (p *Prober) run(r *Report, m *ir.Module, some bool) (*pass.Context, error) 
 	r.Remarks = append(r.Remarks, c.Remarks...)
 	r.Warnings = append(r.Warnings, warnings(c.Remarks)...)
 	if err == nil && c.Stands != nil && c.Stands.Irregular != "" {
-		err = errIrregular{c.Stands.Irregular}
+		return nil, errIrregular{c.Stands.Irregular}
 	}
 	return c, classify(err)
 }

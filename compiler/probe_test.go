@@ -264,6 +264,7 @@ func TestProbeMistakes(t *testing.T) {
 		"mesh pp = 4\npipeline blocks over pp { schedule = interleaved  chunks = 1  microbatches = 6 }\nprecision { compute = f7 }",
 		"device memory = 1 MiB",
 		"device memory = 1 MiB\nmesh pp = 4\npipeline blocks over pp { schedule = 1f1b  microbatches = 4 }",
+		"mesh dp = 16777217\nshard embed over dp",
 		"recompute Blok",
 		"mesh dp = 2\nshard batch over dp\nzero 4 over dp",
 	} {

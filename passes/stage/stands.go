@@ -19,7 +19,7 @@ func (p *plan) compiled(stage int) bool {
 // stand finds devices that stand for others. Two devices do the same if they have as many instances of each stack at each of
 // their stages, and nothing else of the blocks; and if their stages follow one another on other devices or on themselves
 // alike. Devices with the first and the last stage, or with a block that is in no stack, stand for themselves. One that stands
-// for others has at least as many microbatches under way at each of its stages as these.
+// for others needs at least as many places as these for what microbatches keep.
 func (p *plan) stand(m *ir.Module) error {
 	if !p.Representatives || p.rule == nil || len(p.rule.Stages) == 0 || fits(m) {
 		return nil
