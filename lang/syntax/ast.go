@@ -164,12 +164,13 @@ type Selected struct {
 	Paths []*Path `parser:"'on' '=' @@ ( ',' @@ )*"`
 }
 
-// Layout is a named list of directives.
+// Layout is a named list of directives or, with Auto, what a search for one is given.
 type Layout struct {
 	Span
 	Doc        string
 	Name       *Ident      `parser:"'layout' @@"`
-	Directives []Directive `parser:"'{' ';'* ( @@ ';'* )* '}'"`
+	Auto       *Auto       `parser:"( @@"` // nil: an ordinary layout
+	Directives []Directive `parser:"| '{' ';'* ( @@ ';'* )* '}' )"`
 }
 
 // Sweep is `sweep { lr = [1e-3, 3e-3]  seed = 1..3 }`: what `ptc sweep` goes through.

@@ -70,7 +70,7 @@ func dumpValue(b *strings.Builder, v reflect.Value, depth int) {
 	b.WriteByte('[')
 	for i := range v.Len() {
 		switch v.Index(i).Interface().(type) {
-		case Decl, Member, Stmt, Directive:
+		case Decl, Member, Stmt, Directive, AutoItem:
 			b.WriteString("\n" + strings.Repeat("  ", depth+1))
 			dumpValue(b, v.Index(i), depth+1)
 		default:

@@ -96,6 +96,7 @@ var (
 	placeStmt      = place{"a statement (`name = …`, `return`, `for`, `if`)", stmtWords, "="}
 	placeEntry     = place{"an entry `name = value`", nil, "="}
 	placeNames     = place{"a row (`\"tensor\" = parameter`, `skip \"tensor\"`, `config { … }`, or `option = value`)", []string{"skip", "config"}, "="}
+	placeAuto      = place{"an item (`mesh on`, `keep`, `allow`, `limit`, `minimize`)", autoWords, ""}
 	placeMachine   = place{"a section (`device`, `host`, `level`, `kernels`), or an entry `name = value from \"source\"`", sectionWords, "="}
 	placeFact      = place{"an entry `name = value from \"source\"`", nil, "="}
 	placeDirective = place{named: "="} // [RegisterDirective] adds the words
@@ -130,6 +131,9 @@ func (c chunk) placeOf(sig []lexer.Token, i int) (at place, inBraces bool) {
 	case "fn":
 		return placeStmt, inBraces
 	case "layout":
+		if depth == 1 && len(sig) > 2 && is(sig[2], "auto") {
+			return placeAuto, inBraces
+		}
 		if depth == 1 {
 			return placeDirective, inBraces
 		}
@@ -180,11 +184,17 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 	if e := misspelt(sig[:at], found, want, where, inBraces); e != nil {
 		return e
 	}
+	if e := notKept(sig[:at], want, where); e != nil {
+		return e
+	}
 	if e := nothingOver(sig[:at], found, want, where); e != nil {
 		return e
 	}
 	if len(want) == 0 {
 		want = []string{where.what}
+		if is(prev, ":") || is(prev, "x") { // the levels of a machine
+			want[0] = "a number"
+		}
 	}
 	e := unexpected(found, strings.Join(want, " or "))
 	switch {
@@ -200,6 +210,10 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 		e.Hint = "a constant is `let name = expression`; a submodule is `name : Module`"
 	case where.what == placeDirective.what && is(found, ".") && slices.Contains(want, "`over`"):
 		e.Hint = "parameters are selected with `of`: `shard embed of blocks.*.w1 over dp`"
+	case where.what == placeDirective.what && is(prev, "on") && at > 1 && is(sig[at-2], "mesh"):
+		e.Hint = "`layout NAME auto { … }` names a machine; a layout names its mesh axes, `mesh dp = 2`"
+	case where.what == placeAuto.what && is(prev, "mesh") && slices.Contains(want, "`on`"):
+		e.Hint = "a search chooses the mesh axes of a machine, `mesh on h100 : 16 x 8`; `allow dp = 2` fixes the size of one"
 	case slices.Contains(want, "`{`") && is(found, "="):
 		e.Hint = "`==` compares"
 	case slices.Contains(want, "`{`") && is(found, ".."):
@@ -235,6 +249,12 @@ func startsTail(t lexer.Token) bool {
 func (c chunk) notHere(found, prev lexer.Token, where place) *diag.Error {
 	e := unexpected(found, where.what+" or `}`")
 	switch {
+	case where.what == placeAuto.what && slices.Contains(slices.Concat(directiveWords, optionWords), found.Value):
+		e.Hint = fmt.Sprintf("`keep %s …` is in every layout that a search finds", found.Value)
+	case where.what == placeAuto.what && found.Type == tokIdent:
+		e.Code, e.Msg, e.Hint = "E0111", "unknown word "+show(found), diag.DidYouMean(found.Value, where.words)
+	case is(found, "*") && where.what == placeAuto.what:
+		e.Hint = "`x` separates the levels of a machine: `16 x 8`"
 	case is(found, ","):
 		e.Hint = "items of a block are separated by a space, `;` or a new line"
 	case slices.Contains(stmtWords, found.Value) && where.what == placeMember.what:
@@ -275,10 +295,22 @@ func misspelt(before []lexer.Token, found lexer.Token, want []string, where plac
 		return nil
 	}
 	e := unknownWord(name, where)
+	if where.what == placeDirective.what && slices.Contains(autoWords, name.Value) {
+		e.Hint = fmt.Sprintf("`%s` is for a search: `layout NAME auto { … }`", name.Value)
+	}
 	if where.what == placeDirective.what && is(found, "over") && e.Hint == "" {
 		e.Hint = "an axis is cut by `shard " + name.Value + " over …`"
 	}
 	return e
+}
+
+// notKept is the error for an unknown directive behind `keep`.
+func notKept(before []lexer.Token, want []string, where place) *diag.Error {
+	n := len(before)
+	if n < 2 || where.what != placeAuto.what || !is(before[n-2], "keep") || !slices.Contains(want, "`=`") || slices.Contains(optionWords, before[n-1].Value) {
+		return nil
+	}
+	return unknownWord(before[n-1], placeDirective)
 }
 
 // nothingOver is the error for `shard over dp` and `zero over dp`, where the word

@@ -134,7 +134,12 @@ func (p *formatter) learn(n Node) bool {
 		if n.Var != "" {
 			p.open[at], p.open[n.EndPos.Offset-1] = true, true
 		}
-	case Decl, Stmt, Directive, NamesItem, MachineItem, *Lora, *Metrics, *Stop:
+	case *Keep: // its directive goes on with the line
+		Inspect(n.What, p.learn)
+		delete(p.starts, n.What.Extent().Pos.Offset)
+		p.starts[at] = kindPlain
+		return false
+	case Decl, Stmt, Directive, NamesItem, AutoItem, MachineItem, *Lora, *Metrics, *Stop:
 		p.starts[at] = kindPlain
 	case *Unary:
 		p.unary[at] = n.Op == "-"

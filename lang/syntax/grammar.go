@@ -31,6 +31,7 @@ var grammar = sync.OnceValue(func() *participle.Parser[declaration] {
 		participle.Union[Stmt](&Return{}, &For{}, &If{}, &Assign{}),
 		participle.Union(append(slices.Clone(directives), Directive(&Entry{}))...),
 		participle.Union[NamesItem](&TensorRow{}, &SkipRow{}, &KeyRows{}, &Entry{}),
+		participle.Union[AutoItem](&MeshOn{}, &Keep{}, &Allow{}, &Limit{}, &Minimize{}),
 		participle.Union[MachineItem](&Section{}, &Fact{}),
 	)
 })
@@ -40,6 +41,8 @@ var (
 	declWords   = []string{"import", "config", "module", "model", "optimizer", "fn", "train", "layout", "names", "sweep", "machine"}
 	memberWords = []string{"param", "state", "let", "fn"}
 	stmtWords   = []string{"return", "for", "if"}
+	// autoWords begin the items of an auto layout.
+	autoWords = []string{"mesh", "keep", "allow", "limit", "minimize"}
 	// sectionWords begin the sections of a machine.
 	sectionWords = []string{"device", "host", "level", "kernels"}
 )

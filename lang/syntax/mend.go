@@ -87,13 +87,13 @@ func Tokens(src []byte) []Token {
 // text. Only those of Reserved are no names. Units are those of an expression, Measures
 // those of a machine's numbers.
 type Vocabulary struct {
-	Reserved, Declarations, Members, Statements, Directives, Sections, Units, Measures, Signs []string
+	Reserved, Declarations, Members, Statements, Directives, Autos, Sections, Units, Measures, Signs []string
 }
 
 // Words is the vocabulary; the words of each list are sorted, the signs longest first.
 func Words() Vocabulary {
 	v := Vocabulary{Declarations: sorted(declWords), Members: sorted(memberWords), Statements: sorted(stmtWords),
-		Directives: sorted(directiveWords), Sections: sorted(sectionWords), Signs: slices.Clone(operators)}
+		Directives: sorted(directiveWords), Autos: sorted(autoWords), Sections: sorted(sectionWords), Signs: slices.Clone(operators)}
 	v.Reserved = slices.Sorted(maps.Keys(reserved))
 	v.Units, v.Measures = slices.Sorted(maps.Keys(units)), slices.Sorted(maps.Keys(measures))
 	return v

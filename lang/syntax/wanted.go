@@ -20,6 +20,7 @@ var productions = map[string]string{
 	"NamesItem": placeNames.what, "Piece": "the path of a parameter", "OpenPath": "the path of a parameter", "PathPart": "a name, a number or `{i}`",
 	"Place": "`axis = variable`", "KeyRow": placeEntry.what, "DottedKey": "a key",
 	"Param": "a parameter", "Entry": "`name = value`", "Lora": "`lora { … }`", "Metrics": "`metrics { … }`", "Stop": "`stop { … }`", "Selected": "`on = path`", "SweepAxis": "`name = [values]`", "Else": "`else`",
+	"Auto": "`auto`", "AutoItem": placeAuto.what, "Level": "a number", "Allowed": "a word such as `tp`", "Choice": "a value", "word": "a number",
 	"MachineItem": placeMachine.what, "Fact": placeFact.what, "Quoted": "a string", "Source": "`from \"source\"`", "Datum": "a value",
 	"Decl": placeFile.what, "Member": placeMember.what, "Stmt": placeStmt.what,
 }
