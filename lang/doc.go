@@ -35,7 +35,7 @@
 //	directive  the layout: its directives, and typed rules of them
 //	keymap     what other programs call the parameters
 //
-// Imports these, ir, internal/diag, stdlib.
+// Imports these, ir, ir/auto, internal/diag, stdlib.
 //
 // # Error codes
 //
@@ -86,6 +86,15 @@
 //	E0421  the mesh axis of a pipeline in another rule
 //	E0422  zero over devices that all do the same work
 //	E0423  a rule that another one undoes
+//	E0430  an auto layout where an ordinary one is needed, or the reverse
+//	E0431  the machine of an auto layout
+//	E0432  an unknown word of `allow`, `limit` or `minimize`
+//	E0433  a word or value of an auto layout twice
+//	E0434  a value that a word of `allow` does not take
+//	E0435  sizes of which none is allowed
+//	E0436  a kept directive that `allow` or `limit` excludes
+//	E0437  an invalid `limit memory`
+//	E0438  a directive that cannot be kept
 //	E0501  nothing to train
 //	E0502  more than one model or train block, or an unknown model
 //	E0503  unknown entry of train

@@ -16,7 +16,7 @@ import (
 )
 
 // run loads and lowers the case's main.ptl; lines `set: k=v`, `layout: name`,
-// `compute: dtype` and `sample: yes` of the comment are the options.
+// `compute: dtype`, `sample: yes` and `auto: yes` of the comment are the options.
 func run(c *golden.Case) (*lang.Program, *lang.Result, diag.List) {
 	p, errs := lang.Load("main.ptl", []byte(c.Input("main.ptl")), func(path string) ([]byte, error) {
 		if strings.HasPrefix(path, "..") {
@@ -30,7 +30,7 @@ func run(c *golden.Case) (*lang.Program, *lang.Result, diag.List) {
 	if len(errs) > 0 {
 		return p, nil, errs
 	}
-	o := lang.Options{Layout: c.Option("layout"), Compute: c.Option("compute"), Sample: c.Option("sample") != ""}
+	o := lang.Options{Layout: c.Option("layout"), Compute: c.Option("compute"), Sample: c.Option("sample") != "", Auto: c.Option("auto") != ""}
 	for _, line := range strings.Split(c.Comment(), "\n") {
 		if kv, ok := strings.CutPrefix(line, "set: "); ok {
 			k, v, _ := strings.Cut(kv, "=")

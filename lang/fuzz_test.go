@@ -16,7 +16,7 @@ import (
 )
 
 // FuzzLower holds that no source, of two files and an override, makes the
-// lowering panic or run long, and that what it accepts verifies.
+// lowering panic or run long, also of an auto layout, and that what it accepts verifies.
 func FuzzLower(f *testing.F) {
 	archives, _ := filepath.Glob("testdata/*/*.txtar")
 	for _, name := range archives {
@@ -65,6 +65,11 @@ func FuzzLower(f *testing.F) {
 			if errs := verify.Module(r.Module); len(errs) > 0 {
 				t.Error(errs)
 			}
+		}
+		l, errs := p.Auto("", nil)
+		diag.Plain.Render(errs, p.Source)
+		if (l == nil) != (len(errs) > 0) {
+			t.Fatalf("an auto layout %v with %d errors", l, len(errs))
 		}
 		if d := time.Since(start); d > 30*time.Second {
 			t.Errorf("took %v", d)

@@ -3,6 +3,7 @@ package lang
 import (
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/auto"
 	_ "ptc/lang/builtin" // the functions of the language
 	"ptc/lang/directive"
 	"ptc/lang/eval"
@@ -53,6 +54,9 @@ type Options struct {
 	// Layout is the layout's name; empty for the first one of the main file,
 	// or one device where there is none.
 	Layout string
+	// Auto asks what an auto layout says, for [Result.Auto], in place of a layout: that of
+	// the name Layout, or the only one of the main file. The module then has no layout.
+	Auto bool
 	// Compute, where not empty, replaces the dtype in which the layout
 	// computes: f32, bf16 or f16.
 	Compute string
@@ -72,10 +76,11 @@ type Options struct {
 
 // Result is a lowered program.
 type Result struct {
-	Module  *ir.Module // at Global: @step and @eval, or @sample
-	Layout  string     // the layout's name
-	Layouts []string   // all of the main file, in order
-	Config  []ir.Attr  // resolved entries, in the order of the files
+	Module  *ir.Module   // at Global: @step and @eval, or @sample
+	Layout  string       // the layout's name
+	Layouts []string     // all ordinary ones of the main file, in order
+	Auto    *auto.Layout // with Options.Auto
+	Config  []ir.Attr    // resolved entries, in the order of the files
 	// Params counts the parameters, Elems their elements.
 	Params, Elems int
 	// Unused are the paths of declared parameters that the loss does not read.
@@ -112,6 +117,16 @@ func (p *Program) Config(set []Override) ([]ir.Attr, diag.List) {
 	return in.Config.Attrs(), in.Errs.List
 }
 
+// Auto is what an auto layout says, checked against the program: that of a name, or the only
+// one of the main file where the name is empty.
+func (p *Program) Auto(name string, set []Override) (*auto.Layout, diag.List) {
+	r, errs := p.Lower(Options{Set: set, Layout: name, Auto: true, Omit: true})
+	if r == nil {
+		return nil, errs
+	}
+	return r.Auto, nil
+}
+
 // maxIrregular is after how many lists of which instances turned out to differ all
 // lists are written.
 const maxIrregular = 3
@@ -141,7 +156,7 @@ func (p *Program) Lower(o Options) (*Result, diag.List) {
 func (p *Program) lower(o Options, ports *eval.Ports) (*Result, diag.List) {
 	return evaluated(p, o, ports, func(in *eval.Interp) *Result {
 		checkSweep(in)
-		y := directive.Choose(in, o.Layout)
+		y := directive.Choose(in, o.Layout, o.Auto)
 		m := modelOf(in, o)
 		if m == nil {
 			return nil

@@ -5,6 +5,7 @@ import (
 
 	"ptc/internal/diag"
 	"ptc/ir"
+	"ptc/ir/auto"
 	"ptc/lang/directive"
 	"ptc/lang/eval"
 	"ptc/lang/keymap"
@@ -80,8 +81,11 @@ func modelOf(in *eval.Interp, o Options) *Model {
 // mistakes.
 func (m *Model) place(y *directive.Layout, mod *ir.Module) *Result {
 	in, o, l := m.in, m.options, m.lowerer
+	var search *auto.Layout
 	switch {
 	case y == nil || in.Stopped:
+	case o.Auto:
+		search = y.Auto(mod, m.train.Data, m.unnamed)
 	case o.Sample:
 		y.LowerPrecision(mod, o.Compute)
 	default:
@@ -94,7 +98,7 @@ func (m *Model) place(y *directive.Layout, mod *ir.Module) *Result {
 	if len(in.Errs.List) > 0 || in.Stopped {
 		return nil
 	}
-	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Names: maps, Config: in.Config.Attrs(), Settings: in.Config.Settings(),
+	r := &Result{Module: mod, Layouts: y.All, Layout: y.Name, Auto: search, Names: maps, Config: in.Config.Attrs(), Settings: in.Config.Settings(),
 		Warnings: append(slices.Clone(l.Warnings), y.Warnings...), Remarks: l.Remarks}
 	for _, p := range in.Model.Params {
 		if !l.Reads(p) {

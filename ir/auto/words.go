@@ -68,6 +68,15 @@ var Objectives = []Objective{
 	{"memory", "the memory of the fullest device"},
 }
 
+// ObjectiveOf is an objective by its name, or nil.
+func ObjectiveOf(name string) *Objective {
+	i := slices.IndexFunc(Objectives, func(o Objective) bool { return o.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &Objectives[i]
+}
+
 // ObjectiveNames are the words of `minimize`.
 func ObjectiveNames() (out []string) {
 	for _, o := range Objectives {

@@ -32,9 +32,9 @@ func (d *Device) read(r *reading) {
 	}
 }
 
-// hasMemory is whether the layout says how much memory a device has.
-func hasMemory(y *syntax.Layout) bool {
-	return slices.ContainsFunc(of[*Device](y), func(d *Device) bool {
+// hasMemory is whether the layout says how much memory a device has, or a search will.
+func (c context) hasMemory() bool {
+	return c.free != nil || slices.ContainsFunc(of[*Device](c.decl), func(d *Device) bool {
 		return slices.ContainsFunc(d.Entries, func(e *syntax.Entry) bool { return e.Key.Name == "memory" })
 	})
 }

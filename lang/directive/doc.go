@@ -13,6 +13,7 @@
 //	check.go   stage 2 checks all rules together
 //	shards.go  axes that rules shard, in every tensor
 //	form.go    the table of directives
+//	auto.go    an auto layout: what may be chosen, and kept directives, to types of ir/auto
 //
 // Every directive has a file: its node in the tree, whose tags are its grammar; its form
 // in the table; how it is read and checked. The node is here and not in lang/syntax, so
@@ -21,6 +22,6 @@
 // as it may not import this package; a program that parses and does not import it
 // panics at its first text.
 //
-// Imports internal/diag, internal/dtype, ir, ir/layout, ir/pipeline, lang/eval,
+// Imports internal/diag, internal/dtype, ir, ir/auto, ir/layout, ir/pipeline, lang/eval,
 // lang/source, lang/syntax, lang/value.
 package directive

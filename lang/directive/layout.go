@@ -1,7 +1,9 @@
 package directive
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"ptc/internal/diag"
 	dtypes "ptc/internal/dtype"
@@ -16,38 +18,73 @@ import (
 // Layout is the layout that was chosen.
 type Layout struct {
 	Name     string
-	All      []string // the layouts of the main file, in order
+	All      []string // the ordinary layouts of the main file, in order
+	Autos    []string // its auto layouts
 	Warnings []string // of what changes nothing
 
 	in   *eval.Interp
 	decl *syntax.Layout // nil: one device, by default
 }
 
-// Choose finds the layout by name; the first one where none is asked
-// for. It returns nil after reporting an unknown name.
-func Choose(in *eval.Interp, name string) *Layout {
-	var all []string
+// Choose finds the layout by name; the first one where none is asked for. Where auto is true
+// it is an auto layout, the only one where none is asked for; else it is an ordinary one. It
+// returns nil after reporting that there is none.
+func Choose(in *eval.Interp, name string, auto bool) *Layout {
+	y := &Layout{in: in}
 	byName := map[string]*syntax.Layout{}
+	first := ""
 	for _, d := range syntax.Decls[*syntax.Layout](in.Prog.Main.Tree) {
-		if old := byName[d.Name.Name]; old != nil {
+		n := d.Name.Name
+		if old := byName[n]; old != nil {
 			in.Errs.Add(source.Twice(d.Name, old.Name))
 			continue
 		}
-		byName[d.Name.Name] = d
-		all = append(all, d.Name.Name)
+		byName[n] = d
+		first = cmp.Or(first, n)
+		if d.Auto != nil {
+			y.Autos = append(y.Autos, n)
+		} else {
+			y.All = append(y.All, n)
+		}
 	}
 	switch {
-	case name == "" && len(all) > 0:
-		name = all[0]
-	case name == "" || name == "single" && byName[name] == nil:
-		return &Layout{in: in, Name: "single", All: all}
+	case name == "" && auto && len(y.Autos) == 1:
+		name = y.Autos[0]
+	case name == "" && !auto && first != "":
+		name = first
+	case !auto && (name == "" || name == "single" && byName[name] == nil):
+		y.Name = "single"
+		return y
 	}
-	if byName[name] == nil {
-		in.Errs.Add(&diag.Error{Code: "E0401", Msg: "there is no layout `" + value.Clip(name) + "`",
-			Want: diag.OneOf(all), Hint: diag.DidYouMean(name, all)})
+	if y.Name, y.decl = name, byName[name]; y.decl == nil || (y.decl.Auto != nil) != auto {
+		in.Errs.Add(y.unfit(auto))
 		return nil
 	}
-	return &Layout{in: in, Name: name, All: all, decl: byName[name]}
+	return y
+}
+
+// unfit is the error for a layout that there is not, or that is of the other kind.
+func (y *Layout) unfit(auto bool) *diag.Error {
+	name, list := value.Clip(y.Name), y.All
+	if auto {
+		list = y.Autos
+	}
+	switch {
+	case auto && len(list) == 0:
+		return &diag.Error{Code: "E0401", Msg: "there is no auto layout", Want: "`layout best auto { … }` in the main file"}
+	case y.Name == "":
+		return &diag.Error{Code: "E0401", Msg: "there are several auto layouts", Want: diag.OneOf(list), Hint: "`--layout NAME` chooses one"}
+	case y.decl == nil:
+		return &diag.Error{Code: "E0401", Msg: "there is no layout `" + name + "`", Want: diag.OneOf(list), Hint: diag.DidYouMean(y.Name, list)}
+	case auto:
+		return source.Wanted("E0430", y.decl.Name, diag.OneOf(list), "", "layout `%s` is no auto layout: it leaves nothing to choose", name)
+	}
+	want := "a layout without `auto`"
+	if len(list) > 0 {
+		want += ": " + strings.TrimPrefix(diag.OneOf(list), "one of ")
+	}
+	return source.Wanted("E0430", y.decl.Name, want, "`ptc layout auto "+y.in.Prog.Main.Name+" --layout "+name+"` finds one",
+		"`%s` is an auto layout: its directives are not chosen yet", name)
 }
 
 // Given is a layout that need not be in the file; nil is one device.

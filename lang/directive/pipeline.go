@@ -70,6 +70,8 @@ func (d *Pipeline) read(r *reading) {
 	if ok && len(mesh) == 1 {
 		stages := r.mod.MeshSize(d.Over.Name) * chunks
 		switch {
+		case byHand != nil && r.free[d.Over.Name]:
+			r.f.Wants("E0419", byHand, "`allow "+d.Over.Name+" = 4`, or no `stages`", "", "`stages` is given by hand, and the number of stages is open")
 		case stages > len(blocks):
 			r.f.Wants("E0409", d, "at most one stage for each block", "", "%d stages of %d blocks", stages, len(blocks))
 		case byHand != nil:

@@ -20,6 +20,9 @@ type context struct {
 	decl  *syntax.Layout
 	mod   *ir.Module // whose mesh the layout declares
 	model *model
+	// free are the mesh axes of an auto layout of which the size is open, and is 1 here; nil
+	// for an ordinary layout.
+	free map[string]bool
 }
 
 // reading reads one directive after the other.

@@ -76,7 +76,7 @@ func (d *Recompute) auto(r *reading) {
 	}, "keep": func(x syntax.Expr) {
 		r.f.Wants("E0415", x, "names of modules to recompute: `recompute Block { keep = … }`", "", "`recompute auto` itself chooses what to keep")
 	}})
-	if !given && !hasMemory(r.decl) {
+	if !given && !r.hasMemory() {
 		r.f.Wants("E0420", d, "`recompute auto { budget = 2 GiB }`, or `device memory = 80 GiB` in the layout", "", "`recompute auto` has no limit of memory")
 	}
 	r.add(d, d, l)

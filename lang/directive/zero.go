@@ -48,7 +48,7 @@ func (d *Zero) check(c *checking) {
 		batch = a.Name
 	}
 	for _, id := range d.Over {
-		if n := c.mod.MeshSize(id.Name); n > 1 && !used[id.Name] {
+		if n := c.mod.MeshSize(id.Name); n > 1 && !used[id.Name] && c.free == nil {
 			c.f.Wants("E0422", id, "a mesh axis over which something is sharded", "`shard "+batch+" over "+id.Name+"` shards the batch",
 				"the %d devices of `%s` all do the same work", n, id.Name)
 		}
