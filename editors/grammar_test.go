@@ -17,6 +17,8 @@ func sources(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{"odd.ptl": "/* a\n   b */ fn f(x: [n]) -> (f32[n], like x) { return x[n = ..2], 0x1f + 1e-3 * 2_0.5 }\n" +
 		"layout l {\n  shard größe, over of blocks.0.1.w, ** over (a, b) between B { attention = ring }\n  pipeline b over p { schedule = 1f1b }\n}\n" +
+		"layout best auto {\n  mesh on h100 : 16 x 8x2\n  keep shard batch over dp; keep bucket = 1 MiB\n  allow tp <= 8, zero in (1, 3), tensor in ((heads, ffn), (ffn))\n" +
+		"  limit memory 70 GiB\n  minimize step_time, cost\n}\nlayout auto { precision { compute = bf16 } }\n" +
 		"module M(of: axis = on) { param over, to : [of] ~ normal(std = \"a\\\"b\") when not true or x.for1 }\nimport \"a.ptl\" as b\n"}
 	for _, pattern := range []string{"../examples/*/*.ptl", "../stdlib/*.ptl", "../foresight/machine/machines/*.ptm"} {
 		names, err := filepath.Glob(pattern)
@@ -143,7 +145,7 @@ func TestTreeSitter(t *testing.T) {
 		t.Fatal(err)
 	}
 	js, v := string(text), syntax.Words()
-	for name, want := range map[string][]string{"reserved": v.Reserved, "declarations": v.Declarations, "members": v.Members, "directives": v.Directives, "sections": v.Sections, "units": v.Units} {
+	for name, want := range map[string][]string{"reserved": v.Reserved, "declarations": v.Declarations, "members": v.Members, "directives": v.Directives, "autos": v.Autos, "sections": v.Sections, "units": v.Units} {
 		if got := words(t, js, name); !slices.Equal(got, want) {
 			t.Errorf("%s are %v, want %v", name, got, want)
 		}
@@ -154,14 +156,14 @@ func TestTreeSitter(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"([^"\n]+)"`).FindAllStringSubmatch(rules, -1) {
 		used[m[1]] = true
 	}
-	for _, w := range slices.Concat(v.Reserved, v.Declarations, v.Members, v.Statements, v.Directives, v.Sections) {
+	for _, w := range slices.Concat(v.Reserved, v.Declarations, v.Members, v.Statements, v.Directives, v.Autos, v.Sections) {
 		if !used[w] {
 			t.Errorf("no rule has `%s`", w)
 		}
 	}
-	place := []string{"as", "between", "concat", "decay", "from", "in", "lora", "metrics", "no_decay", "of", "on", "over", "skip", "stop", "to", "when"}
+	place := []string{"as", "auto", "between", "concat", "decay", "from", "in", "lora", "metrics", "no_decay", "of", "on", "over", "skip", "stop", "to", "when", "x"}
 	for w := range used {
-		if regexp.MustCompile(`^\w+$`).MatchString(w) && !slices.Contains(slices.Concat(v.Reserved, v.Declarations, v.Members, v.Directives, v.Sections, place), w) {
+		if regexp.MustCompile(`^\w+$`).MatchString(w) && !slices.Contains(slices.Concat(v.Reserved, v.Declarations, v.Members, v.Directives, v.Autos, v.Sections, place), w) {
 			t.Errorf("`%s` is no word of the language", w)
 		}
 		if !regexp.MustCompile(`\w|^[/"*]`).MatchString(w) && !slices.Contains(v.Signs, w) {

@@ -5,6 +5,7 @@ const reserved = ["and", "else", "false", "fn", "for", "if", "inf", "let", "like
 const declarations = ["config", "fn", "import", "layout", "machine", "model", "module", "names", "optimizer", "sweep", "train"];
 const members = ["fn", "let", "param", "state"];
 const directives = ["device", "forbid", "mesh", "offload", "overlap", "pipeline", "precision", "recompute", "replicate", "shard", "zero"];
+const autos = ["allow", "keep", "limit", "mesh", "minimize"];
 const sections = ["device", "host", "kernels", "level"];
 const units = ["GB", "GiB", "KB", "KiB", "MB", "MiB", "TB", "TiB"];
 
@@ -100,7 +101,15 @@ module.exports = grammar({
     _measure_unit: ($) => prec.right(seq(choice($.identifier, $.unit), optional(seq("/", $.identifier)))),
     source: ($) => seq("from", $.string),
 
-    layout: ($) => seq("layout", field("name", $.identifier), "{", repeat(choice($.directive, $.entry)), "}"),
+    layout: ($) => seq("layout", field("name", $.identifier), choice($.auto, seq("{", repeat(choice($.directive, $.entry)), "}"))),
+    auto: ($) => seq("auto", "{", repeat(choice($.mesh_on, $.keep, $.allow, $.limit, $.minimize)), "}"),
+    mesh_on: ($) => seq("mesh", "on", field("machine", choice($.identifier, $.string)), ":", $._level, repeat(seq("x", $._level))),
+    _level: ($) => choice($.integer, $.word, $.identifier),
+    keep: ($) => seq("keep", choice($.directive, $.entry)),
+    allow: ($) => seq("allow", some($.allowed)),
+    allowed: ($) => seq(field("word", $.identifier), choice(seq(choice("<=", ">=", "="), $._expression), seq("in", "(", list($._expression), ")"))),
+    limit: ($) => seq("limit", field("word", $.identifier), $._expression),
+    minimize: ($) => seq("minimize", some(field("word", $.identifier))),
     directive: ($) => prec.right(choice(
       seq("mesh", some($.entry)),
       seq("shard", some(field("axis", $.identifier)), optional(seq("of", some($.path))), "over", $._mesh, optional(seq("between", some($.path))), optional($.options)),

@@ -13,12 +13,17 @@
 ["and" "or" "not"] @keyword.operator
 ["import" "as" "config" "module" "model" "optimizer" "train" "layout" "names" "machine" "host" "kernels" "level" "from" "skip" "concat" "param" "state" "decay" "no_decay" "when" "lora" "metrics" "stop"] @keyword
 ["mesh" "shard" "replicate" "pipeline" "zero" "recompute" "precision" "offload" "forbid" "device" "overlap" "of" "over" "between" "to" "on"] @keyword
+["auto" "keep" "allow" "limit" "minimize" "x"] @keyword
 ["+" "-" "*" "/" "%" "**" "==" "!=" "<" "<=" ">" ">=" "=" "~" "->" ".."] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
 ["," "." ":"] @punctuation.delimiter
 (module name: (identifier) @type)
 (train model: (identifier) @type)
 (layout name: (identifier) @namespace)
+(mesh_on machine: (identifier) @namespace)
+(allowed word: (identifier) @property)
+(limit word: (identifier) @property)
+(minimize word: (identifier) @property)
 (machine name: (identifier) @namespace)
 (section name: (identifier) @namespace)
 (fact key: (identifier) @property)
