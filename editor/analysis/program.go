@@ -35,8 +35,10 @@ type Program struct {
 	Warn   []string
 	Layout string   // that was chosen; empty where there is none
 	All    []string // the layouts of the main file
-	Names  *names.Index
-	Seen   names.Seen
+	// Autos are the auto layouts among them, which are checked and not compiled.
+	Autos map[string]bool
+	Names *names.Index
+	Seen  names.Seen
 	// Broken is whether a file has mistakes of syntax, so that parts are missing.
 	Broken bool
 	// Trains is whether there is anything to compile.
@@ -52,7 +54,7 @@ const maxLayouts = 16
 
 // Check reads and evaluates a program, or reads the machine of a .ptm file. It is nil where ctx ended.
 func Check(ctx context.Context, in Input) *Program {
-	p := &Program{Input: in, Seen: names.Seen{}, texts: map[*source.File]*text.Text{}}
+	p := &Program{Input: in, Seen: names.Seen{}, Autos: map[string]bool{}, texts: map[*source.File]*text.Text{}}
 	p.Program, p.Errs = lang.LoadPart(in.Name, []byte(in.Text), in.Read)
 	p.Broken = slices.ContainsFunc(p.Errs, syntactic)
 	for i, f := range filesInOrder(p.Program) {
@@ -88,18 +90,20 @@ func filesInOrder(p *lang.Program) []*source.File {
 // syntactic is whether a mistake is one of syntax, for which parts are missing.
 func syntactic(e *diag.Error) bool { return len(e.Code) > 2 && e.Code[:3] == "E01" }
 
-// layouts finds the layouts of the main file, and the one that is shown.
+// layouts finds the layouts of the main file, and the one that is shown: the first ordinary
+// one, if the input names none.
 func (p *Program) layouts() {
 	for _, y := range syntax.Decls[*syntax.Layout](p.Main.Tree) {
 		if !slices.Contains(p.All, y.Name.Name) {
 			p.All = append(p.All, y.Name.Name)
+			p.Autos[y.Name.Name] = y.Auto != nil
 		}
 	}
 	switch {
 	case slices.Contains(p.All, p.Input.Layout):
 		p.Layout = p.Input.Layout
 	case len(p.All) > 0:
-		p.Layout = p.All[0]
+		p.Layout = p.All[max(0, slices.IndexFunc(p.All, func(n string) bool { return !p.Autos[n] }))]
 	}
 }
 
@@ -110,7 +114,7 @@ func (p *Program) evaluate(ctx context.Context) {
 		p.saw(s)
 		return ctx.Err() == nil
 	}
-	r, errs := p.Lower(lang.Options{Layout: p.Layout, Omit: true, Watch: watch})
+	r, errs := p.Lower(lang.Options{Layout: p.Layout, Auto: p.Autos[p.Layout], Omit: true, Watch: watch})
 	p.Trains = !slices.ContainsFunc(errs, func(e *diag.Error) bool { return e.Code == "E0501" })
 	if len(p.Errs) > 0 { // what follows from them is not to be told
 		return
@@ -129,7 +133,7 @@ func (p *Program) evaluate(ctx context.Context) {
 		if name == p.Layout {
 			continue
 		}
-		_, errs := p.Lower(lang.Options{Layout: name, Omit: true, Watch: func(lang.Seen) bool { return ctx.Err() == nil }})
+		_, errs := p.Lower(lang.Options{Layout: name, Auto: p.Autos[name], Omit: true, Watch: func(lang.Seen) bool { return ctx.Err() == nil }})
 		for _, e := range errs {
 			if !slices.ContainsFunc(p.Errs, func(o *diag.Error) bool { return o.Code == e.Code && o.Pos == e.Pos }) {
 				p.Errs = append(p.Errs, e)

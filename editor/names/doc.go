@@ -10,6 +10,7 @@
 //	resolve.go  scopes, statements and names
 //	expr.go     expressions
 //	layout.go   layouts, and paths into the model
+//	auto.go     auto layouts
 //	pattern.go  strings that select parameters
 //
 // Names are looked up at the places of package lang/source, as when the program is
@@ -20,5 +21,5 @@
 // Invariant: references of a file do not overlap, and are in the order of the text.
 // What cannot be resolved without a value that is not there is left out, and never
 // guessed.
-// Imports lang/directive, lang/eval, lang/source, lang/syntax, lang/value.
+// Imports ir/auto, lang/directive, lang/eval, lang/source, lang/syntax, lang/value.
 package names

@@ -47,7 +47,7 @@ func (s *scope) train(d *syntax.Train) {
 	}
 }
 
-// layout resolves the directives of a layout: what each names, and the expressions and
+// layout resolves the directives of a layout, kept ones too: what each names, and the expressions and
 // paths in it.
 func (s *scope) layout(d *syntax.Layout) {
 	mesh := map[string]*Symbol{}
@@ -58,7 +58,10 @@ func (s *scope) layout(d *syntax.Layout) {
 			}
 		}
 	}
-	for _, x := range d.Directives {
+	if d.Auto != nil {
+		s.auto(d.Auto)
+	}
+	for _, x := range d.Kept() {
 		axes, over := x.Names()
 		for _, a := range axes {
 			s.axisName(a, a.Name)

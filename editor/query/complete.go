@@ -74,6 +74,8 @@ func (c *completion) offer() {
 		if c.decl == "train" {
 			c.symbols(func(s *names.Symbol) bool { return isModel(s) })
 		}
+	case c.decl == "layout" && c.isAuto():
+		c.auto(len(c.open), sign)
 	case c.decl == "layout":
 		c.layout(len(c.open), sign)
 	case c.decl == "train" && len(c.open) == 1 && c.starts(c.Now.String):

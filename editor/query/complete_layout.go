@@ -5,6 +5,7 @@ import (
 
 	"ptc/editor/names"
 	"ptc/editor/protocol"
+	"ptc/ir/auto"
 	"ptc/ir/layout"
 	"ptc/lang/directive"
 	"ptc/lang/syntax"
@@ -16,9 +17,7 @@ func (c *completion) layout(depth int, sign string) {
 	prev := c.before(1).Text
 	switch {
 	case depth == 1 && c.starts(c.Now.String) && prev != "=":
-		for _, f := range directive.Forms() {
-			c.add(protocol.CompleteKeyword, f.Word, "", f.Help())
-		}
+		c.directives()
 	case form == nil, form.Word == "mesh" && (prev == "mesh" || prev == ","): // a new name
 	case sign == "{" && depth > 1:
 		c.option(form)
@@ -83,6 +82,9 @@ func (c *completion) meshAxes() {
 		return
 	}
 	c.leaveOut()
+	if c.isAuto() {
+		c.choices(auto.Mesh)
+	}
 	for _, x := range y.Directives {
 		if m, ok := x.(*directive.Mesh); ok {
 			for _, e := range m.Axes {

@@ -147,7 +147,7 @@ func (c *cursor) directive() (form *directive.Form, word string) {
 			}
 		}
 		for _, f := range directive.Forms() {
-			if f.Word == t.Text && (i == 0 || c.prev[i-1].Pos.Line != t.Pos.Line || c.prev[i-1].Text == "{" || c.prev[i-1].Text == ";") {
+			if f.Word == t.Text && (i == 0 || c.prev[i-1].Pos.Line != t.Pos.Line || c.prev[i-1].Text == "{" || c.prev[i-1].Text == ";" || c.prev[i-1].Text == "keep") {
 				return f, word
 			}
 		}

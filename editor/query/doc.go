@@ -10,6 +10,7 @@
 //	rename.go     a new name, if the program means the same with it
 //	cursor.go     what is being written at a cursor, by the tokens before it
 //	complete.go, complete_axes.go, complete_layout.go, signature.go
+//	complete_auto.go  completion and hover in auto layouts
 //	machine.go    hover and completion in files of machines
 //	outline.go    symbols, folding, formatting
 //	tokens.go     semantic tokens

@@ -24,6 +24,9 @@ func (v *View) Hover(p protocol.Position) *protocol.Hover {
 	if h := v.hoverDirective(path, at); h != nil {
 		return h
 	}
+	if h := v.hoverAuto(path, at); h != nil {
+		return h
+	}
 	if h := v.hoverMachine(path, at); h != nil {
 		return h
 	}

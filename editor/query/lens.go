@@ -59,7 +59,7 @@ func (v *View) Actions(uri string, r protocol.Range) []protocol.CodeAction {
 		return out
 	}
 	for _, y := range syntax.Decls[*syntax.Layout](v.File.Tree) {
-		if y.Name.Name == v.Layout {
+		if y.Name.Name == v.Layout || y.Auto != nil {
 			continue
 		}
 		if at, ok := v.place(v.File, y); ok && !before(at.End, r.Start) && !before(r.End, at.Start) {

@@ -42,12 +42,20 @@ func Symbols(name string, t *text.Text) []protocol.DocumentSymbol {
 			}
 			out = append(out, s)
 		case *syntax.Layout:
-			out = append(out, symbol(t, d, d.Name, protocol.SymbolModule, "layout"))
+			out = append(out, symbol(t, d, d.Name, protocol.SymbolModule, layoutWords(d)))
 		case *syntax.Machine:
 			out = append(out, machineSymbol(t, d))
 		}
 	}
 	return out
+}
+
+// layoutWords are the words of a kind of layout.
+func layoutWords(d *syntax.Layout) string {
+	if d.Auto != nil {
+		return "layout auto"
+	}
+	return "layout"
 }
 
 func member(t *text.Text, m syntax.Member) (out []protocol.DocumentSymbol) {

@@ -151,22 +151,39 @@ func (v *View) same(ctx context.Context, texts map[string]string, old, name stri
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		before, errs := v.Lower(lang.Options{Layout: y, Omit: true})
+		o := lang.Options{Layout: y, Auto: v.Autos[y], Omit: true}
+		before, errs := v.Lower(o)
 		if len(errs) > 0 {
 			return nothingToCompare(v.Program, errs)
 		}
 		if y == old {
-			y = name
+			o.Layout = name
 		}
-		after, errs := now.Lower(lang.Options{Layout: y, Omit: true})
+		after, errs := now.Lower(o)
 		if len(errs) > 0 {
 			return refused(name, errs)
 		}
-		if nameless(ir.Print(before.Module), old, name) != nameless(ir.Print(after.Module), old, name) {
+		if nameless(said(before), old, name) != nameless(said(after), old, name) {
 			return fmt.Errorf("with the name `%s` the program means something else", name)
 		}
 	}
 	return nil
+}
+
+// said is the text of a module and, of an auto layout, of what it keeps and allows.
+func said(r *lang.Result) string {
+	text := ir.Print(r.Module)
+	if r.Auto == nil {
+		return text
+	}
+	text += fmt.Sprintln("auto", r.Auto.Levels, r.Auto.Memory)
+	for _, k := range r.Auto.Keep {
+		text += k.Text + "\n"
+	}
+	for _, a := range r.Auto.Allow {
+		text += fmt.Sprintln(a.Word, a.Least, a.Most, a.Numbers, a.Values, a.Sets)
+	}
+	return text
 }
 
 // nothingToCompare is nil for files of modules alone, which nothing evaluates.

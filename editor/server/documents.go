@@ -109,7 +109,7 @@ func (n *state) run(ctx context.Context, in analysis.Input, delay time.Duration)
 	close(n.done)
 	defer close(n.compiled)
 	p := n.program
-	if p == nil || len(p.Errs) > 0 || !p.Trains {
+	if p == nil || len(p.Errs) > 0 || !p.Trains || p.Autos[p.Layout] {
 		return
 	}
 	select {

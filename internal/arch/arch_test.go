@@ -116,7 +116,7 @@ var layers = map[string][]string{
 	"editor":          {"compiler", "foresight/machine", "internal/diag", "internal/units", "ir", "lang", "runtime/checkpoint/atomicfile", "runtime/explain", "stdlib"},
 	"editor/text":     {},
 	"editor/protocol": {"editor/text"},
-	"editor/names":    {"lang"},
+	"editor/names":    {"ir/auto", "lang"},
 	"editor/analysis": {"compiler", "editor/names", "editor/text", "foresight/machine", "internal/diag", "ir", "lang", "runtime/explain"},
 	"editor/query":    {"editor/analysis", "editor/names", "editor/protocol", "editor/text", "foresight/machine", "internal/diag", "internal/units", "ir", "lang", "stdlib"},
 	"editors":         {"lang/syntax"}, // tests alone hold the grammars to the lexer
