@@ -128,7 +128,7 @@ func TestKeptTextIsALayout(t *testing.T) {
 }
 
 // Auto layouts are none of those that are compiled, and the others are as without them.
-func TestAutoBesideOrdinary(t *testing.T) {
+func TestAutoAndOrdinary(t *testing.T) {
 	p := gptWith(t, "layout best auto { mesh on h100 : 2 }")
 	r, errs := p.Lower(lang.Options{})
 	if len(errs) > 0 || r.Auto != nil {

@@ -91,7 +91,7 @@
 //	E0432  an unknown word of `allow`, `limit` or `minimize`
 //	E0433  a word or value of an auto layout twice
 //	E0434  a value that a word of `allow` does not take
-//	E0435  sizes of which none is allowed
+//	E0435  bounds of `allow` that leave no size
 //	E0436  a kept directive that `allow` or `limit` excludes
 //	E0437  an invalid `limit memory`
 //	E0438  a directive that cannot be kept

@@ -5,7 +5,7 @@ import (
 	"ptc/lang/syntax"
 )
 
-// auto resolves the items of an auto layout besides its kept directives: sizes are
+// auto resolves the items of an auto layout, except its kept directives: sizes are
 // expressions, and lists of `tensor` name axes.
 func (s *scope) auto(d *syntax.Auto) {
 	for _, x := range d.Items {

@@ -98,7 +98,8 @@ func (a *Allowed) Set(axes []string) bool {
 	if a == nil {
 		return true
 	}
-	ordered := WordOf(a.Word).Kind == Orders
+	w := WordOf(a.Word)
+	ordered := w != nil && w.Kind == Orders
 	return slices.ContainsFunc(a.Sets, func(s []string) bool {
 		if ordered {
 			return slices.Equal(s, axes)

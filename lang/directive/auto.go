@@ -1,7 +1,6 @@
 package directive
 
 import (
-	"math"
 	"strconv"
 	"strings"
 
@@ -153,36 +152,28 @@ func (s *searching) minimize(x *syntax.Minimize) {
 	}
 }
 
-// checkSizes reports sizes that no part of the machine has.
+// checkSizes reports sizes that no part of the machine has, alone or together.
 func (s *searching) checkSizes() {
-	all, least := s.found.Devices(), 1
-	var last *syntax.Allowed
-	for _, w := range append([]string{"devices"}, auto.Mesh...) {
-		a := s.found.Allowed(w)
-		lo, _ := a.Range()
-		if lo > all {
-			s.tooMany(s.allowed[w][0], all, "`"+w+"` is at least "+value.FormatNumber(value.Whole(lo)))
+	devices := s.found.Allowed("devices")
+	all := s.found.Devices()
+	if least, most := devices.Range(); least > all {
+		s.tooMany(s.allowed["devices"][0], all, "`devices` is at least "+value.FormatNumber(value.Whole(least)))
+		return
+	} else if most > 0 {
+		all = min(all, most)
+	}
+	product, names := 1, []string(nil)
+	for _, w := range auto.Mesh {
+		least, _ := s.found.Allowed(w).Range()
+		if least < 2 {
+			continue
+		}
+		product *= least
+		if names = append(names, "`"+w+"`"); product > all {
+			s.tooMany(s.allowed[w][0], all, "least devices of "+strings.Join(names, " × ")+": "+value.FormatNumber(value.Whole(product)))
 			return
 		}
-		if w == "devices" {
-			if _, most := a.Range(); most > 0 {
-				all = min(all, most)
-			}
-		} else if lo > 1 {
-			least, last = mulCap(least, lo), s.allowed[w][0]
-		}
 	}
-	if least > all {
-		s.tooMany(last, all, "the least sizes of the mesh axes need "+value.FormatNumber(value.Whole(least))+" devices")
-	}
-}
-
-// mulCap multiplies sizes of at most 2^24 without an overflow.
-func mulCap(a, b int) int {
-	if a > math.MaxInt32/b {
-		return math.MaxInt32
-	}
-	return a * b
 }
 
 func (s *searching) tooMany(at *syntax.Allowed, all int, what string) {
@@ -195,7 +186,7 @@ func (s *searching) tooMany(at *syntax.Allowed, all int, what string) {
 func (s *searching) keep(src string) {
 	for _, name := range auto.Mesh {
 		size, most := s.found.Allowed(name).Range()
-		if size == 0 || size != most {
+		if size == 0 || size != most || s.mod.Devices() > source.MaxDevices/size { // the last is reported
 			s.free[name], size = true, 1
 		}
 		s.mod.Mesh = append(s.mod.Mesh, ir.MeshAxis{Name: name, Size: size})

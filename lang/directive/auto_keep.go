@@ -73,7 +73,7 @@ func (s *searching) keepsShard(d syntax.Directive, l *layout.Shard) {
 	}
 }
 
-// excluded is the error for a kept directive of which `allow` excludes something.
+// excluded reports a kept directive that says what `allow` excludes.
 func (s *searching) excluded(d syntax.Directive, word, what, want string) {
 	s.f.Report(source.Conflict("E0436", d, s.allowed[word][0].At(), "what is allowed", want, "remove one of the two: a kept directive is in every layout", "`%s` is kept %s, and `allow` excludes that", word, what))
 }

@@ -20,7 +20,7 @@ type context struct {
 	decl  *syntax.Layout
 	mod   *ir.Module // whose mesh the layout declares
 	model *model
-	// free are the mesh axes of an auto layout of which the size is open, and is 1 here; nil
+	// free are the mesh axes whose size an auto layout leaves open; here it is 1. It is nil
 	// for an ordinary layout.
 	free map[string]bool
 }

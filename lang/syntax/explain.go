@@ -192,7 +192,7 @@ func (c chunk) misfit(u *participle.UnexpectedTokenError) *diag.Error {
 	}
 	if len(want) == 0 {
 		want = []string{where.what}
-		if is(prev, ":") || is(prev, "x") { // the levels of a machine
+		if where.what == placeAuto.what && (is(prev, ":") || is(prev, "x")) { // the levels of a machine
 			want[0] = "a number"
 		}
 	}
