@@ -3,6 +3,7 @@ package cost
 import (
 	"ptc/backend/gpu/target"
 	"ptc/foresight/machine"
+	"ptc/internal/wide"
 	"ptc/ir/fusion"
 )
 
@@ -140,6 +141,18 @@ func (m *Model) compute(p *Part, alone bool) machine.PS {
 // processors. FlashAttention-2 (Dao, 2023, section 4.1) reaches up to 73% of an A100's peak forward and 63% backward, where
 // the best products reach some 85%; the backward pass does most of the work.
 const attentionShare = 0.75
+
+// AtBest is the time of so many FLOPs of matrix products of dtypes, all at the rate of the fastest of them: no less time.
+func (m *Model) AtBest(dtypes []string, flops int64) machine.PS {
+	best := rate(0)
+	for _, d := range dtypes {
+		best = max(best, m.products(d, 1))
+	}
+	if best == 0 {
+		return 0
+	}
+	return machine.PS(wide.MulDiv(flops, second, int64(best)))
+}
 
 // products is the rate of matrix products of a dtype, all processors together. A dtype without a rate of its own is
 // computed in the next wider one that has.

@@ -36,11 +36,7 @@ func (x *subject) sensitivity(c *machine.Cluster, job *sim.Job, base *sim.Result
 	}
 	for _, k := range knobs(c.Machine, dominant(x.plan, x.work)) {
 		for _, f := range factors {
-			m := copied(c)
-			k.of(m.Machine, func(s machine.Sourced) machine.Sourced {
-				s.Value = float64(s.Value * f)
-				return s
-			})
+			m := k.times(c, f)
 			if err := add(k.name, f, cost.New(m, Software(x.options.Stack)), x.options.Sim); err != nil {
 				return nil, err
 			}
@@ -56,6 +52,16 @@ func (x *subject) sensitivity(c *machine.Cluster, job *sim.Job, base *sim.Result
 type knob struct {
 	name string
 	of   func(m *machine.Machine, change func(machine.Sourced) machine.Sourced)
+}
+
+// times is a cluster with the number times a factor.
+func (k *knob) times(c *machine.Cluster, factor float64) *machine.Cluster {
+	m := copied(c)
+	k.of(m.Machine, func(s machine.Sourced) machine.Sourced {
+		s.Value = float64(s.Value * factor)
+		return s
+	})
+	return m
 }
 
 // knobs are the rates that a step may depend on.
@@ -89,4 +95,28 @@ func copied(c *machine.Cluster) *machine.Cluster {
 		m.Levels[l].Latency = maps.Clone(m.Levels[l].Latency)
 	}
 	return &machine.Cluster{Machine: &m, Sizes: c.Sizes}
+}
+
+// Variant is a cluster with one number changed.
+type Variant struct {
+	Rate    string
+	Factor  float64
+	Cluster *machine.Cluster
+}
+
+// Varied are clusters with each number of the machine times each of the factors. DTypes are those of products, the one with the
+// highest peak counts.
+func Varied(c *machine.Cluster, dtypes []string, factors ...float64) (out []Variant) {
+	best := ""
+	for _, d := range dtypes {
+		if best == "" || c.Device.Peak[d].Value > c.Device.Peak[best].Value {
+			best = d
+		}
+	}
+	for _, k := range knobs(c.Machine, best) {
+		for _, f := range factors {
+			out = append(out, Variant{k.name, f, k.times(c, f)})
+		}
+	}
+	return out
 }

@@ -158,6 +158,21 @@ func WorkOf(p *program.Plan, m *cost.Model) (Work, error) {
 
 // New is the job of a plan, whose kernels do this work, on a cluster. The error says why the plan does not fit the cluster.
 func New(p *program.Plan, work Work, m *cost.Model, o Options) (*Job, error) {
+	b, err := newBuilder(p, work, m, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range b.who.ranks {
+		if err := b.class(i, int(r)); err != nil {
+			return nil, err
+		}
+	}
+	b.groups = len(b.group)
+	return b.Job, nil
+}
+
+// newBuilder finds the classes of a plan's ranks, and the times of its kernels.
+func newBuilder(p *program.Plan, work Work, m *cost.Model, o Options) (*builder, error) {
 	for i := range p.Devices {
 		if stepOf(&p.Devices[i]) == nil {
 			return nil, errors.New("the plan has no training step: it was compiled for ptc sample")
@@ -191,13 +206,7 @@ func New(p *program.Plan, work Work, m *cost.Model, o Options) (*Job, error) {
 		b.kernels = append(b.kernels, kernelCost{t, b.causeOf("compute." + p.Kernels[i].Class), bound})
 		b.Kernels = append(b.Kernels, Kernel{t, m.Launch()})
 	}
-	for i, r := range who.ranks {
-		if err := b.class(i, int(r)); err != nil {
-			return nil, err
-		}
-	}
-	b.groups = len(b.group)
-	return b.Job, nil
+	return b, nil
 }
 
 // The causes that every job has.
