@@ -128,8 +128,13 @@ var layers = map[string][]string{
 	"foresight/stack":    {"internal/diag", "ir", "lang", "stdlib"},
 	"foresight/forecast": {"foresight/cost", "foresight/machine", "foresight/sim", "foresight/stack", "internal/units", "runtime/explain", "runtime/profile", "runtime/program", "runtime/report", "runtime/timeline"},
 	"foresight/machine":  {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
+	// The best layout: certify shares nothing with search but the form of certificates.
+	"foresight/certificate": {},
+	"foresight/facts":       {"ir"},
+	"foresight/search":      {"foresight/certificate", "foresight/cost", "foresight/facts", "foresight/machine", "foresight/sim", "internal/wide", "ir/auto", "ir/pipeline", "runtime/program"},
+	"foresight/certify":     {"foresight/certificate", "foresight/cost", "foresight/facts", "foresight/machine", "foresight/sim", "internal/wide", "ir/auto", "ir/pipeline", "runtime/program"},
 
-	"cmd": {"backend/tile/schedule", "compiler", "editor", "foresight", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "runtime"},
+	"cmd": {"backend/tile/schedule", "compiler", "editor", "foresight", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "ir/auto", "runtime"},
 	// The door for programs, at the module's root.
 	".":        {"compiler", "internal/diag", "runtime"},
 	"docs":     {"backend", "compiler", "foresight/machine", "ir", "lang", "passes", "runtime"}, // tests alone hold the documents to the code

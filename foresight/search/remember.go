@@ -1,0 +1,29 @@
+package search
+
+import "ptc/runtime/program"
+
+// remembering is a prober that keeps what it compiled.
+type remembering struct {
+	Prober
+	plans map[string]*remembered
+}
+
+type remembered struct {
+	plan *program.Plan
+	err  error
+}
+
+// Remembering is a prober that compiles each layout once: for searches of one space on several machines with the same kind of
+// device.
+func Remembering(p Prober) Prober { return &remembering{p, map[string]*remembered{}} }
+
+// Probe is the plan of a layout.
+func (r *remembering) Probe(layout string) (*program.Plan, error) {
+	x := r.plans[layout]
+	if x == nil {
+		x = &remembered{}
+		x.plan, x.err = r.Prober.Probe(layout)
+		r.plans[layout] = x
+	}
+	return x.plan, x.err
+}
