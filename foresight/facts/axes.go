@@ -65,7 +65,7 @@ func (x *Facts) experts() string {
 }
 
 // tensor finds the axes of tensor parallelism, those with the most elements of parameters first. Each comes first, but for
-// the residual axis and the experts', in some matrix, as heads do and the elements of a head do not; and no parameter has two
+// the residual axis and the experts', in some matrix, as heads do and the elements of a head do not; has a hundredth of the elements of the first at least; and no parameter has two
 // of them, as a mesh axis shards a tensor once. Sharding the residual axis would leave sums after every product.
 func (x *Facts) tensor() {
 	weight := map[string]int64{}
@@ -87,6 +87,9 @@ func (x *Facts) tensor() {
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return int(min(max(weight[b]-weight[a], -1), 1)) })
 	for _, name := range all {
+		if weight[name]*100 < weight[all[0]] {
+			break // the rows of a router, say, which are not worth dividing
+		}
 		if !slices.ContainsFunc(x.Tensor, func(t string) bool { return x.together(t, name) }) {
 			x.Tensor = append(x.Tensor, name)
 		}
