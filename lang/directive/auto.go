@@ -170,7 +170,7 @@ func (s *searching) checkSizes() {
 		}
 		product *= least
 		if names = append(names, "`"+w+"`"); product > all {
-			s.tooMany(s.allowed[w][0], all, "least devices of "+strings.Join(names, " × ")+": "+value.FormatNumber(value.Whole(product)))
+			s.tooMany(s.allowed[w][0], all, strings.Join(names, " × ")+" is at least "+value.FormatNumber(value.Whole(product)))
 			return
 		}
 	}
