@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ptc/foresight/facts"
+	"ptc/foresight/machine"
 	"ptc/ir/auto"
 )
 
@@ -35,6 +36,19 @@ func (c *Choice) size(axis string) int {
 // axes are those of some mesh axes that have more than one device.
 func (c *Choice) axes(names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(a string) bool { return c.size(a) < 2 })
+}
+
+// strides are how the ranks of a group over some mesh axes lie in a mesh of this order, outermost first.
+func (c *Choice) strides(order, over []string) (out []machine.Axis) {
+	stride := 1
+	for i := len(order) - 1; i >= 0; i-- {
+		if n := c.size(order[i]); slices.Contains(over, order[i]) {
+			out = append(out, machine.Axis{Size: n, Stride: stride})
+		}
+		stride *= c.size(order[i])
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // microbatches is how many a step has.
@@ -110,7 +124,7 @@ func (c *Choice) Block(name string, s *Space) string {
 		line("accumulate = %d", m)
 	}
 	if c.Zero > 0 {
-		line("zero %d over %s", c.Zero, list(c.axes("dp", "cp")))
+		line("zero %d over %s", c.Zero, list(c.axes("dp", "ep", "cp")))
 	}
 	switch c.Recompute {
 	case "full":

@@ -1,8 +1,10 @@
 package search
 
 import (
+	"cmp"
 	"errors"
 	"iter"
+	"slices"
 
 	"ptc/foresight/certificate"
 	"ptc/foresight/cost"
@@ -21,6 +23,10 @@ type probing struct {
 }
 
 func (p *probing) best(dtypes []string, flops int64) machine.PS { return p.model.AtBest(dtypes, flops) }
+
+func (p *probing) exchange(kind string, s machine.Spread, bytes int64) machine.PS {
+	return p.model.Collective(kind, s, bytes).Time
+}
 
 func (p *probing) block(at *Choice) (t certificate.Table, err error) {
 	plan, code, err := p.probe(at.Block(p.name, p.space))
@@ -41,7 +47,7 @@ func (p *probing) block(at *Choice) (t certificate.Table, err error) {
 
 func (p *probing) layout(c *Choice) (certificate.Leaf, error) {
 	l := certificate.Leaf{By: certificate.Probe}
-	plan, code, err := p.probe(c.Block(p.name, p.space))
+	plan, code, err := p.placed(c)
 	if err != nil {
 		return l, err
 	}
@@ -59,6 +65,34 @@ func (p *probing) layout(c *Choice) (certificate.Leaf, error) {
 		l.PS = int64(step)
 	}
 	return l, nil
+}
+
+// placed is the plan of a layout. The order of the mesh says where ranks stand, and not what they do: layouts that differ in it
+// share a probe, that of the usual order, whose plan is then on another mesh.
+func (p *probing) placed(c *Choice) (*program.Plan, string, error) {
+	usual := *c
+	usual.Order = c.axes("pp", "dp", "ep", "cp", "tp")
+	plan, code, err := p.probe(usual.Block(p.name, p.space))
+	if plan == nil || slices.Equal(usual.Order, c.Order) {
+		return plan, code, err
+	}
+	return onMesh(plan, c.Order), "", nil
+}
+
+// onMesh is a plan with its mesh in another order. Parts of an axis that the plan divides stay together.
+func onMesh(p *program.Plan, order []string) *program.Plan {
+	place := func(a program.MeshAxis) int {
+		for _, r := range p.Refined {
+			if r.Key == a.Name {
+				return slices.Index(order, r.Value)
+			}
+		}
+		return slices.Index(order, a.Name)
+	}
+	out := *p
+	out.Mesh = slices.Clone(p.Mesh)
+	slices.SortStableFunc(out.Mesh, func(a, b program.MeshAxis) int { return cmp.Compare(place(a), place(b)) })
+	return &out
 }
 
 // probe compiles a layout; code is not empty if it is none.

@@ -96,6 +96,8 @@ type evaluator interface {
 	layout(c *Choice) (certificate.Leaf, error)
 	// best is the time of FLOPs of products of dtypes at the best rate.
 	best(dtypes []string, flops int64) machine.PS
+	// exchange is the time of a collective.
+	exchange(kind string, s machine.Spread, bytes int64) machine.PS
 }
 
 func find(ctx context.Context, e evaluator, s *Space, name string, trace func(Progress)) (*Found, *certificate.Certificate, error) {

@@ -30,6 +30,10 @@ func (m *made) random(text string) *rand.Rand {
 
 func (m *made) best(_ []string, flops int64) machine.PS { return machine.PS(flops / 100) }
 
+func (m *made) exchange(kind string, s machine.Spread, bytes int64) machine.PS {
+	return machine.PS(bytes * int64(s.Size-1) / int64(s.Size) / 10)
+}
+
 func (m *made) block(at *Choice) (certificate.Table, error) {
 	r := m.random(at.Path())
 	if r.IntN(12) == 0 {

@@ -53,6 +53,16 @@ func (s *Space) keptOver(mesh string) bool {
 // fixed reports whether the source says how the batch is divided into microbatches: bounds then know nothing of them.
 func (s *Space) fixed() bool { return s.keeps("pipeline", "") || s.keeps("accumulate", "") }
 
+// reduced is the bytes of an element of a gradient as devices exchange it.
+func (s *Space) reduced() int64 {
+	for _, k := range s.Auto.Kept("precision") {
+		if k.Precision != nil {
+			return int64(k.Precision.Reduce.Size())
+		}
+	}
+	return 4
+}
+
 // number reports whether a number is allowed; if nothing is said of the dimension, whether it is among the usual ones.
 func (s *Space) number(word string, n int, usual bool) bool {
 	if a := s.Auto.Allowed(word); a != nil {
@@ -252,7 +262,7 @@ func (s *Space) recompute() []string {
 // zero are the levels at which training state is sharded: the optimizer's states, and without a pipeline, whose every microbatch
 // would gather them, also the parameters.
 func (s *Space) zero(c *Choice) (out []int) {
-	if s.keeps("zero", "") || c.DP*c.CP == 1 {
+	if s.keeps("zero", "") || c.DP*c.EP*c.CP == 1 {
 		return []int{0}
 	}
 	usual := []string{"1"}

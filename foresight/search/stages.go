@@ -59,19 +59,23 @@ func ahead(slots []pipeline.Slot) (most int64) {
 
 // time is how long m microbatches take at least through stages with so many blocks. A device does its own work, and waits for the
 // stages before its first one: for their forward passes of the first microbatch, and with backward passes in one part also for
-// their backward passes of the last one.
-func (f *flow) time(blocks []int, m int64, t *certificate.Table) (most int64) {
+// their backward passes of the last one. After that the first device exchanges its gradients, or else each its own.
+func (f *flow) time(blocks []int, m int64, t *certificate.Table, reduce func(blocks int64) int64) (most int64) {
 	block := t.Forward + t.Backward
-	own := make([]int64, f.devices)
+	own, has := make([]int64, f.devices), make([]int64, f.devices)
 	for stage, n := range blocks {
 		own[f.at[stage]] += wide.Mul(int64(n), block)
+		has[f.at[stage]] += int64(n)
 	}
 	own[f.at[len(blocks)-1]] += t.Ends
 	before := int64(0)
 	for d := range f.devices { // whose first stage is d
-		wait := wide.Mul(before, t.Forward)
+		wait, last := wide.Mul(before, t.Forward), d
 		if !f.split {
-			wait = wide.Add(wait, wide.Mul(before, t.Backward))
+			wait, last = wide.Add(wait, wide.Mul(before, t.Backward)), 0
+		}
+		if reduce != nil {
+			wait = wide.Add(wait, reduce(has[last]))
 		}
 		most = max(most, wide.Add(wide.Mul(m, own[d]), wait))
 		before += int64(blocks[d])
@@ -93,7 +97,7 @@ func (s *Space) cut(f *flow, m int64, t *certificate.Table) []int {
 			continue // the others would have twice their share
 		}
 		x := spread(all, stages, n)
-		if time := f.time(x, m, t); time < least {
+		if time := f.time(x, m, t, nil); time < least {
 			best, least = x, time
 		}
 	}
@@ -139,13 +143,17 @@ func (s *Space) overSchedules(c *Choice, do func(f *flow)) {
 }
 
 // pipelined is the least time of a step whose blocks take what a table says.
-func (s *Space) pipelined(c *Choice, t *certificate.Table) int64 {
+func (s *Space) pipelined(c *Choice, t *certificate.Table, reduce func(blocks int64) int64) int64 {
 	m := int64(c.microbatches(s.Facts))
 	if c.PP == 1 {
-		return wide.Mul(m, wide.Add(wide.Mul(int64(s.Facts.Instances), t.Forward+t.Backward), t.Ends))
+		step := wide.Mul(m, wide.Add(wide.Mul(int64(s.Facts.Instances), t.Forward+t.Backward), t.Ends))
+		if reduce != nil {
+			step = wide.Add(step, reduce(int64(s.Facts.Instances)))
+		}
+		return step
 	}
 	least := int64(math.MaxInt64)
-	s.overSchedules(c, func(f *flow) { least = min(least, f.time(s.cut(f, m, t), m, t)) })
+	s.overSchedules(c, func(f *flow) { least = min(least, f.time(s.cut(f, m, t), m, t, reduce)) })
 	if least == math.MaxInt64 {
 		return 0
 	}
