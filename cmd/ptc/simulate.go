@@ -62,7 +62,7 @@ pipeline waits, wait for other members of a group, host. They add up to the step
 	fl.StringVar(&f.machine, "machine", "", "simulate on `NAME:LEVELS`, of a machine that ptc knows or a .ptm file")
 	fl.StringVar(&f.stack, "stack", "", "predict what a source takes under other software, `NAME` or a .json file, with its kernels")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
-	fl.BoolVar(&f.sensitivity, "sensitivity", false, "also simulate machines whose rates are 10% lower and higher and half, and one slow device")
+	fl.BoolVar(&f.sensitivity, "sensitivity", false, "also simulate machines, and software of --stack, whose rates are 10% lower and higher and half, and one slow device")
 	fl.Float64Var(&f.slow, "slow", 1, "kernels of one device take `FACTOR` times as long")
 	fl.IntVar(&f.slowRank, "slow-rank", 0, "the slow device is `RANK`")
 	fl.Float64Var(&f.jitter, "jitter", 0, "kernels' times vary with this standard deviation, a `SHARE` of them")

@@ -78,6 +78,9 @@ func TestSimulateStack(t *testing.T) {
 	if other.Stack != "megatron_2021" || other.StepS <= own.StepS {
 		t.Errorf("%g s under %q, %g s by ptc", other.StepS, other.Stack, own.StepS)
 	}
+	if text := must(t, with(small, "simulate", "p/model.ptl", "--machine", "a100_80", "--stack", "megatron_2021", "--sensitivity")...).out; !strings.Contains(text, "stack sweeps") {
+		t.Errorf("no word of what the stack's numbers change:\n%s", text)
+	}
 	write(t, "s.json", `{"name": "s", "kernels": [], "scalar": {"value": 2, "from": "a test"}}`)
 	if s := simulated(t, with(small, "p/model.ptl", "--machine", "a100_80", "--stack", "s.json")...); math.Abs(s.StepS-2*s.Unscaled) > 1e-12 {
 		t.Errorf("%g s, without the scalar %g", s.StepS, s.Unscaled)

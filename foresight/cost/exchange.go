@@ -48,6 +48,16 @@ type Exchange struct {
 	By      string       // the algorithm and the protocol
 }
 
+// Part is n of m bytes of an exchange, with as large a share of its latency.
+func (x Exchange) Part(n, m int64) Exchange {
+	share := func(t machine.PS) machine.PS { return machine.PS(ceilDiv(int64(t), n, max(m, 1))) }
+	part := Exchange{Time: share(x.Time), Latency: share(x.Latency), By: x.By}
+	for _, t := range x.Use {
+		part.Use = append(part.Use, share(t))
+	}
+	return part
+}
+
 // algorithm is a way to do a collective.
 type algorithm struct {
 	name  string

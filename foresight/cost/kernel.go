@@ -11,13 +11,15 @@ import (
 type Software struct {
 	Products float64 // the speed of its matrix products, as a share of the best; 0 is 1
 	Sweeps   float64 // and of its other kernels; 0 is 1
-	// Unaligned is the speed of products with a dimension that is no multiple of 16 bytes, as a share of others; 0 is 1.
-	Unaligned  float64
-	HostLaunch bool    // the host launches each kernel
-	HostKernel float64 // seconds of the host for each kernel, where it launches them; 0: those of a launch
+	// Unaligned is the speed of products with rows that do not begin at multiples of 4 bytes, as a share of others; 0 is 1.
+	Unaligned float64
+	// Library says that matrix products are those of a library, which has kernels of several tiles and takes the quickest.
+	Library      bool
+	ProductStart float64 // seconds by which such a product takes longer than its waves of tiles
+	HostLaunch   bool    // the host launches each kernel
+	HostKernel   float64 // seconds of the host for each kernel, where it launches them; 0: those of a launch
 	// HostBackward is HostKernel in backward passes; 0: the same.
 	HostBackward float64
-	HostMember   float64 // seconds that a collective delays the host for each pair of devices of its group
 }
 
 // Model prices work on one cluster.
@@ -27,7 +29,7 @@ type Model struct {
 	gpu *target.Target // that kernels are generated for; nil where the machine is none
 
 	memory, sweep, cache, vector, hostLink, disk rate
-	launch, host, hostBackward, member           machine.PS
+	launch, host, hostBackward, productStart     machine.PS
 	protocols                                    []protocol
 }
 
@@ -45,10 +47,10 @@ func New(c *machine.Cluster, w Software) *Model {
 		memory: rateOf(d.Bandwidth, d.MemoryShare.Value), sweep: rateOf(d.Bandwidth, d.MemoryShare.Value, w.Sweeps),
 		cache: rateOf(d.CacheRate), vector: rateOf(d.Vector["f32"]),
 		hostLink: rateOf(h.Link, h.LinkShare.Value), disk: rateOf(h.Disk, 1/float64(max(h.Devices, 1))),
-		launch: machine.Picoseconds(d.Launch.Value),
+		launch: machine.Picoseconds(d.Launch.Value), productStart: machine.Picoseconds(w.ProductStart),
 	}
 	if w.HostLaunch {
-		m.host, m.member = machine.Picoseconds(h.Launch.Value), machine.Picoseconds(w.HostMember)
+		m.host = machine.Picoseconds(h.Launch.Value)
 		if w.HostKernel > 0 {
 			m.host = machine.Picoseconds(w.HostKernel)
 		}
@@ -89,10 +91,6 @@ func (m *Model) Host(backward bool) machine.PS {
 func (m *Model) AtOnce(t machine.PS) machine.PS {
 	return machine.PS(ceilDiv(int64(t), int64(m.sweep), max(int64(m.memory), 1)))
 }
-
-// Meeting is the time by which a collective of so many devices delays the host, where it launches each kernel; else 0. Hosts
-// of one node wait for one another, and disturb one another.
-func (m *Model) Meeting(devices int) machine.PS { return m.member * machine.PS(devices*(devices-1)/2) }
 
 // Kernel is the time of one launch of all parts, without the launch itself, and what bounds most of it. A
 // measured time of the machine's table takes precedence.
@@ -171,27 +169,58 @@ var wider = map[string][]string{
 	"f8e4m3": {"f8", "f16", "bf16"}, "f8e5m2": {"f8", "f16", "bf16"}, "f8": {"f16", "bf16"}, "f16": {"bf16"}, "bf16": {"f16"},
 }
 
+// libraryTiles are the tiles of a library's kernels: those that the names of cuBLAS's kernels of 16 bits have
+// (ampere_fp16_s16816gemm_fp16_256x128 …), and sums that 2 to 8 processors share, which its names call splitK. Smaller tiles
+// would be quicker for some shapes; NVIDIA's figure (TestLibrary) shows that cuBLAS of 2020 did not take them.
+var libraryTiles = func() (out []Tile) {
+	for _, t := range [][2]int64{{256, 128}, {128, 256}, {128, 128}} {
+		for _, split := range []int64{1, 2, 4, 8} {
+			out = append(out, Tile{t[0], t[1], split})
+		}
+	}
+	return out
+}()
+
 // tiled is the time of a product by tiles. A processor computes one tile at a time, and tiles run in waves, one tile on each
 // processor, so that the last wave takes as long as a full one. A tile takes as long as its multiply-adds, or as its operands
 // take from the last cache, and then stores its part of the result.
 func (m *Model) tiled(p *Part, alone bool) machine.PS {
-	x, s, n := p.Product, p.Tile, int64(m.Device.Processors)
+	if !m.Library {
+		return m.byTile(p, p.Tile, alone)
+	}
+	best := Longest
+	for i := range libraryTiles {
+		best = min(best, m.byTile(p, &libraryTiles[i], alone))
+	}
+	return best + m.productStart
+}
+
+// byTile is the time of a product by tiles of one kind.
+func (m *Model) byTile(p *Part, s *Tile, alone bool) machine.PS {
+	x, n := p.Product, int64(m.Device.Processors)
 	tasks := x.Batch * blocks(x.M, s.M) * blocks(x.N, s.N) * s.Split
 	k, size := blocks(x.K, s.Split), sizeOf(p.DType)
 	multiply := m.products(p.DType, m.alignment(x, size)).time(2 * s.M * s.N * k * n)
 	load := m.cache.time((s.M + s.N) * k * size * n)
 	store := m.memory.time(s.M * s.N * size * n)
 	tile := max(multiply, load) + store
+	sums := m.memory.time(2 * sumBytes * x.Batch * x.M * x.N * s.Split * one(s.Split > 1)) // of parts, written and read
 	if alone {
-		return tile * machine.PS(blocks(tasks, n))
+		return tile*machine.PS(blocks(tasks, n)) + sums
 	}
-	return machine.PS(ceilDiv(int64(tile), tasks, n))
+	return machine.PS(ceilDiv(int64(tile), tasks, n)) + sums
 }
 
-// alignment is the speed of a product for how its operands lie in memory: rows that do not begin at multiples of 16 bytes cannot be
-// loaded by whole vectors (NVIDIA, "Matrix Multiplication Background User's Guide", 2023, section 2.1).
+// sumBytes are the bytes of a sum that several processors share.
+const sumBytes = 4
+
+// copyBytes is the least that one thread copies to shared memory asynchronously (PTX ISA 8.5, cp.async: 4, 8 or 16 bytes).
+const copyBytes = 4
+
+// alignment is the speed of a product for how its operands lie in memory: rows that do not begin at multiples of copyBytes cannot be
+// copied to shared memory asynchronously, but go through registers.
 func (m *Model) alignment(x *Product, size int64) float64 {
-	if m.Unaligned > 0 && (x.M*size%16 != 0 || x.N*size%16 != 0 || x.K*size%16 != 0) {
+	if m.Unaligned > 0 && (x.M*size%copyBytes != 0 || x.N*size%copyBytes != 0 || x.K*size%copyBytes != 0) {
 		return m.Unaligned
 	}
 	return 1

@@ -128,7 +128,10 @@ func Of(p *program.Plan, c *machine.Cluster, o Options) (*Forecast, *sim.Job, er
 
 // Simulated is how the simulator executes a plan as a stack does.
 func Simulated(s *stack.Stack) sim.Options {
-	return sim.Options{Blocking: s.SendsWait, Narrow: s.Narrow, NarrowGradients: s.NarrowGradients, UpdateAtOnce: s.UpdateAtOnce}
+	return sim.Options{
+		Blocking: s.SendsWait, Narrow: s.Narrow, NarrowGradients: s.NarrowGradients, Autograd: s.Autograd, Again: s.Again,
+		FlatGradients: s.FlatGradients, UpdateAtOnce: s.UpdateAtOnce,
+	}
 }
 
 // Software is what a stack adds to a machine; nil is ptc itself.
@@ -136,7 +139,8 @@ func Software(s *stack.Stack) (w cost.Software) {
 	if s != nil {
 		w = cost.Software{
 			Products: s.Products.Of(1), Sweeps: s.Sweeps.Of(1), Unaligned: s.Unaligned.Of(1),
-			HostLaunch: s.HostLaunch, HostKernel: s.HostKernel.Of(0), HostBackward: s.HostBackward.Of(0), HostMember: s.HostMember.Of(0),
+			Library: s.Library, ProductStart: s.ProductStart.Of(0), HostLaunch: s.HostLaunch,
+			HostKernel: s.HostKernel.Of(0), HostBackward: s.HostBackward.Of(0),
 		}
 	}
 	return w

@@ -24,7 +24,7 @@ var (
 	straggler = 1.1
 )
 
-// sensitivity simulates the step with each number of the machine changed.
+// sensitivity simulates the step with each number of the machine changed, and each of the stack.
 func (x *subject) sensitivity(c *machine.Cluster, job *sim.Job, base *sim.Result) (out []Change, err error) {
 	add := func(name string, factor float64, m *cost.Model, o sim.Options) error {
 		_, r, err := x.run(m, o)
@@ -42,10 +42,34 @@ func (x *subject) sensitivity(c *machine.Cluster, job *sim.Job, base *sim.Result
 			}
 		}
 	}
+	for _, k := range numbers {
+		for _, f := range factors {
+			w := Software(x.options.Stack)
+			if n := k.of(&w); *n > 0 {
+				*n = float64(*n * f)
+				if err := add(k.name, f, cost.New(c, w), x.options.Sim); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
 	slow := x.options.Sim
 	slow.Slow = map[int]float64{job.Classes[base.Last].Rank: straggler}
 	maps.Copy(slow.Slow, x.options.Sim.Slow)
 	return out, add("one device", straggler, cost.New(c, Software(x.options.Stack)), slow)
+}
+
+// numbers are those of a stack that are changed, and 0 without a stack.
+var numbers = []struct {
+	name string
+	of   func(w *cost.Software) *float64
+}{
+	{"stack products", func(w *cost.Software) *float64 { return &w.Products }},
+	{"stack product_start", func(w *cost.Software) *float64 { return &w.ProductStart }},
+	{"stack sweeps", func(w *cost.Software) *float64 { return &w.Sweeps }},
+	{"stack unaligned_products", func(w *cost.Software) *float64 { return &w.Unaligned }},
+	{"stack host_kernel", func(w *cost.Software) *float64 { return &w.HostKernel }},
+	{"stack host_backward", func(w *cost.Software) *float64 { return &w.HostBackward }},
 }
 
 // knob is a number of a machine that is changed.

@@ -8,6 +8,10 @@
 //	spread.go    how the groups of a mesh lie on the levels of a cluster
 //	job.go       what each class does in a step
 //	events.go    a task as events: kernels between two exchanges are one piece of work
+//	host.go      what the host launches ahead of the device
+//	eager.go     what kernels move in software that differentiates one operation after the other
+//	again.go     what other software computes once more than the plan
+//	flat.go      gradients that one collective reduces together
 //	engine.go    the event loop: turns, streams, groups that meet
 //	flow.go      exchanges under way, and how fast they go
 //	result.go    time by cause

@@ -15,7 +15,15 @@ func (b *builder) class(number, rank int) error {
 	d := &b.plan.Devices[b.who.device[rank]]
 	prog := stepOf(d)
 	c := Class{Rank: rank, Ranks: b.who.count[number], Device: int(b.who.device[rank])}
-	w := &writer{builder: b, prog: prog, order: d.Order(prog), class: number, rank: rank, slow: b.slowness(rank), exchanges: map[int]*exchange{}}
+	w := &writer{
+		builder: b, prog: prog, order: d.Order(prog), class: number, rank: rank, slow: b.slowness(rank), exchanges: map[int]*exchange{},
+		flat: map[string]int64{}, repeated: map[int][]int{},
+	}
+	for _, r := range prog.Runs {
+		if r.Down {
+			w.last = max(w.last, r.To)
+		}
+	}
 	n := max(len(prog.Tasks), 1)
 	for i := range n {
 		c.tasks = append(c.tasks, w.task(i))
@@ -83,6 +91,9 @@ type writer struct {
 	class, rank int
 	slow        int64
 	exchanges   map[int]*exchange // by instruction
+	last        int               // instruction behind the backward pass of blocks; 0 without one
+	repeated    map[int][]int     // what again returned
+	flat        map[string]int64  // payload of all gradients that are reduced over axes, by kind and axes
 }
 
 // task is the events of one task.
@@ -124,6 +135,7 @@ func (w *writer) events(ops []rolled.Issue, handles map[rolled.Issue]int32, firs
 		in := &w.prog.Instrs[o.Op]
 		key := rolled.Issue{Op: o.Op, Instance: o.Instance}
 		c := in.Comm
+		w.repeat(s, o)
 		switch {
 		case c == nil:
 			w.kernel(s, o, in.In(first))
@@ -139,17 +151,19 @@ func (w *writer) events(ops []rolled.Issue, handles map[rolled.Issue]int32, firs
 		case c.Start:
 			add(event{kind: started, what: w.exchange(o.Op), handle: handles[key]})
 		case w.exchange(o.Op).send:
-			if w.options.Blocking {
+			add(event{kind: started, what: w.exchange(o.Op), handle: -1})
+			if w.options.Blocking { // while the message goes
 				s.add(w.exchange(o.Op).cause, w.exchange(o.Op).Time, false)
 			}
-			add(event{kind: started, what: w.exchange(o.Op), handle: -1})
 		case fold && w.exchange(o.Op).stream == collectives && len(w.exchange(o.Op).classes) == 1:
-			s.issued(w.delays(o.Op))
+			s.issued(w.hostOf(o.Op))
 			s.add(w.exchange(o.Op).cause, w.exchange(o.Op).Time, false)
+			s.waited(w.exchange(o.Op).Time, w.options.Profiled)
 		default:
-			s.issued(w.delays(o.Op))
+			s.issued(w.hostOf(o.Op))
 			add(event{kind: blocking, what: w.exchange(o.Op), handle: -1})
 			s.device += w.exchange(o.Op).Time
+			s.waited(w.exchange(o.Op).Time, w.options.Profiled)
 		}
 	}
 	add(event{kind: nothing})
@@ -160,7 +174,10 @@ func (w *writer) events(ops []rolled.Issue, handles map[rolled.Issue]int32, firs
 func (w *writer) exchange(op int) *exchange {
 	x, ok := w.exchanges[op]
 	if !ok {
-		x = w.exchangeOf(w.class, w.rank, &w.prog.Instrs[op])
+		x = w.exchangeOf(w.class, w.rank, &w.prog.Instrs[op], w.together(&w.prog.Instrs[op]))
+		if r := w.options.MessageRate; r > 0 && x != nil && x.stream == messages && !w.atOnce(op) {
+			x.Time = x.Latency + machine.Picoseconds(float64(w.prog.Instrs[op].Comm.Bytes)/r)
+		}
 		w.exchanges[op] = x
 	}
 	return x
@@ -200,84 +217,22 @@ func (w *writer) foldable(ops []rolled.Issue) bool {
 // kernel adds a launch.
 func (w *writer) kernel(s *segment, o rolled.Issue, in *program.Instr) {
 	k := &w.kernels[in.Kernel]
+	if k.none {
+		return
+	}
 	t, once := k.time, w.atOnce(o.Op)
 	if once {
 		t = w.model.AtOnce(t)
 	}
 	if w.order.Launches(o.Op, w.order.Instances(o.Op)) > 0 && !w.joins(o) {
-		if !once {
-			s.issued(w.model.Host(w.backward(o.Op)))
-		}
+		s.issued(w.hostOf(o.Op))
 		s.add(k.cause, w.model.Launch(), true)
 	}
 	s.add(k.cause, t, true)
-}
-
-// backward reports whether a kernel is of a backward pass: its run goes down the instances of its stack.
-func (w *writer) backward(op int) bool {
-	r := w.order.RunOf(op)
-	return r >= 0 && w.prog.Runs[r].Down
-}
-
-// delays is by how much a collective delays the host.
-func (w *writer) delays(op int) machine.PS {
-	if w.atOnce(op) {
-		return 0
-	}
-	return w.exchange(op).delays
-}
-
-// atOnce reports whether the host has one launch for an instruction and others of its task.
-func (w *writer) atOnce(op int) bool {
-	return w.options.UpdateAtOnce && slices.ContainsFunc(w.prog.Tasks, func(t program.Task) bool { return t.Once && t.From <= op && op < t.To })
 }
 
 // joins reports whether an instance is launched together with the one before it.
 func (w *writer) joins(o rolled.Issue) bool {
 	r := w.order.RunOf(o.Op)
 	return r >= 0 && w.prog.Runs[r].Together && o.Instance != w.order.Runs[r].Number(0)
-}
-
-// segment is work of the compute stream between two events.
-type segment struct {
-	slow   int64
-	total  machine.PS
-	parts  []part
-	device machine.PS // what it has done in the turn
-	host   machine.PS // and the host, which launches kernels ahead of the device, but not ahead of the turn
-}
-
-// issued is the host's work for what the device does next, which does not begin before that is done.
-func (s *segment) issued(t machine.PS) {
-	if t == 0 {
-		return
-	}
-	s.host += t
-	if s.host > s.device {
-		s.add(causeHost, s.host-s.device, false)
-	}
-}
-
-func (s *segment) add(cause int32, t machine.PS, kernel bool) {
-	if kernel && s.slow != full {
-		t = machine.PS(scaled(int64(t), s.slow))
-	}
-	if t == 0 {
-		return
-	}
-	s.total, s.device = s.total+t, s.device+t
-	for i := range s.parts {
-		if s.parts[i].cause == cause {
-			s.parts[i].time += t
-			return
-		}
-	}
-	s.parts = append(s.parts, part{cause, t})
-}
-
-// take is what was added, and begins anew.
-func (s *segment) take() (machine.PS, []part) {
-	t, p := s.total, s.parts
-	s.total, s.parts = 0, nil
-	return t, p
 }

@@ -100,8 +100,7 @@ type exchange struct {
 	// demand is, by resource and in parts of full, how much of it the exchange uses when it is alone: of the first of its
 	// classes, and of the others.
 	demand [2][]int64
-	busy   int64      // in parts of full: how many of the processors it keeps busy
-	delays machine.PS // the host of each device
+	busy   int64 // in parts of full: how many of the processors it keeps busy
 }
 
 // full is all of a resource.
@@ -115,6 +114,19 @@ type Options struct {
 	Blocking bool
 	// Narrow says that activations between kernels have 16 bits, where the plan has 32.
 	Narrow bool
+	// Autograd says that the software differentiates one operation after the other: a backward kernel reads what the forward
+	// kernel read, and computes anew what that one could have kept; and slices are views, not kernels.
+	Autograd bool
+	// FlatGradients says that gradients lie in one buffer, which one collective over a group reduces.
+	FlatGradients bool
+	// Profiled says that times are sums of what a profiler of one device measured and of collectives, so that the host is no further
+	// ahead after a collective than before.
+	Profiled bool
+	// Again says that a block whose activations are computed again is computed to its end, though the backward pass does not
+	// read its last results.
+	Again bool
+	// MessageRate is the bytes/s of messages between tasks of microbatches; 0: that of their links.
+	MessageRate float64
 	// NarrowGradients says that gradients are added up across devices in 16 bits, where the plan has 32.
 	NarrowGradients bool
 	// UpdateAtOnce says that the host launches what is once a step, such as the optimizer, for many tensors at a time.
@@ -131,6 +143,7 @@ type builder struct {
 	options Options
 	cause   map[string]int32
 	group   map[string]int32
+	work    Work
 }
 
 // kernelCost is the time of a kernel of the plan without its launch, and its cause.
@@ -138,6 +151,7 @@ type kernelCost struct {
 	time  machine.PS
 	cause int32
 	bound cost.Bound
+	none  bool // no kernel in the software that runs the plan
 }
 
 // Work is what each kernel of a plan computes: it depends on the machine's kind of device, and on none of its rates.
@@ -198,12 +212,11 @@ func newBuilder(p *program.Plan, work Work, m *cost.Model, o Options) (*builder,
 	for i, name := range b.Causes {
 		b.cause[name] = int32(i)
 	}
-	if o.Narrow {
-		work = narrowed(p, work)
-	}
+	as := o.eager(p, work)
+	b.work = as.work
 	for i := range p.Kernels {
-		t, bound := m.Kernel(work[i])
-		b.kernels = append(b.kernels, kernelCost{t, b.causeOf("compute." + p.Kernels[i].Class), bound})
+		t, bound := m.Kernel(as.work[i])
+		b.kernels = append(b.kernels, kernelCost{t, b.causeOf("compute." + p.Kernels[i].Class), bound, as.none[i]})
 		b.Kernels = append(b.Kernels, Kernel{t, m.Launch()})
 	}
 	return b, nil
@@ -231,8 +244,9 @@ func (b *builder) causeOf(name string) int32 {
 	return i
 }
 
-// exchangeOf is a communication of a class's representative; one without cost, such as that of a group of one, is nil.
-func (b *builder) exchangeOf(class, rank int, in *program.Instr) *exchange {
+// exchangeOf is a communication of a class's representative; one without cost, such as that of a group of one, is nil. A part of a
+// collective whose payload is together has its share of the time.
+func (b *builder) exchangeOf(class, rank int, in *program.Instr, together int64) *exchange {
 	c := in.Comm
 	s := collective.Of(c.Kind)
 	x := &exchange{cause: b.commCause(c), tag: c.Tag, each: c.Each}
@@ -250,8 +264,11 @@ func (b *builder) exchangeOf(class, rank int, in *program.Instr) *exchange {
 	default:
 		g := b.who.group(c)
 		i := g.of[rank]
-		x.Exchange = b.model.Collective(c.Kind, g.lies[i], b.payload(c))
-		x.delays = b.model.Meeting(g.size)
+		if own := b.payload(c); together > own {
+			x.Exchange = b.model.Collective(c.Kind, g.lies[i], together).Part(own, together)
+		} else {
+			x.Exchange = b.model.Collective(c.Kind, g.lies[i], own)
+		}
 		x.classes = b.membersOf(g.ranks[i])
 		x.busy = int64(float64(full * min(b.model.Device.Occupies.Value/float64(max(b.model.Device.Processors, 1)), 0.9)))
 		if len(x.classes) > 1 {
@@ -339,31 +356,4 @@ func (b *builder) demand(x *exchange, s *collective.Spec) (d [2][]int64) {
 		d[1] = d[0]
 	}
 	return d
-}
-
-// narrowed is work whose activations of 32 bits in memory have 16.
-func narrowed(p *program.Plan, work Work) Work {
-	out := slices.Clone(work)
-	seen := make([]bool, len(work))
-	for i := range p.Devices {
-		d := &p.Devices[i]
-		for _, in := range stepOf(d).Instrs {
-			if in.Comm != nil || seen[in.Kernel] {
-				continue
-			}
-			seen[in.Kernel] = true
-			less := int64(0)
-			for j, b := range in.Bufs {
-				if x := &d.Buffers[b]; (x.Space == program.Activations || x.Space == program.Scratch) && x.DType == "f32" {
-					less += p.Kernels[in.Kernel].Args[j].Bytes / 2
-				}
-			}
-			if parts := out[in.Kernel]; less > 0 && len(parts) == 1 {
-				one := parts[0]
-				one.Bytes = max(one.Bytes-less, one.Bytes/2)
-				out[in.Kernel] = []cost.Part{one}
-			}
-		}
-	}
-	return out
 }

@@ -47,6 +47,9 @@ func (w *writer) lines() []Line {
 		switch c := in.Comm; {
 		case c == nil:
 			k := &w.kernels[in.Kernel]
+			if k.none {
+				continue
+			}
 			launches := machine.PS(w.order.Launches(i, int(times)))
 			add(key{k.cause, in.Pos}, w.plan.Kernels[in.Kernel].Name, k.bound, k.time*times+w.model.Launch()*launches)
 		case c.Kind != collective.Done && c.Kind != collective.ShardSlice:

@@ -30,6 +30,9 @@ func (s *Stack) Join() func(producer, consumer *ir.Op) bool {
 	}
 	known := map[key]uint64{}
 	listsOf := func(o *ir.Op) uint64 {
+		if s.oddSoftmax(o) && in.at(o.Pos) == "softmax" {
+			return 0
+		}
 		k := key{o.Pos, o.Name}
 		m, ok := known[k]
 		if !ok {
@@ -54,6 +57,20 @@ func (s *Stack) Join() func(producer, consumer *ir.Op) bool {
 		}
 		return a.Pos == b.Pos || listsOf(a)&listsOf(b) != 0
 	}
+}
+
+// oddSoftmax reports whether an operation has a number of matrices of scores that the software's kernel of softmax does not take.
+// A matrix has the last axis and the longest other one.
+func (s *Stack) oddSoftmax(o *ir.Op) bool {
+	n, axes := int(s.Matrices.Of(1)), o.Args[0].Type.Axes
+	if n <= 1 || len(axes) < 3 {
+		return false
+	}
+	matrices, longest := 1, 1
+	for _, a := range axes[:len(axes)-1] {
+		matrices, longest = matrices*a.Size, max(longest, a.Size)
+	}
+	return matrices/longest%n != 0
 }
 
 // scales reports whether an operation multiplies or divides by one number, which libraries of products do as they store.

@@ -34,22 +34,34 @@ type Stack struct {
 	SendsWait bool `json:"sends_wait"`
 	// Narrow says that activations between kernels have 16 bits, where ptc keeps some in 32.
 	Narrow bool `json:"narrow_activations"`
+	// Autograd says that operations are differentiated one by one: a backward kernel reads what its forward kernel read, and
+	// computes anew what that one could have kept; slices are views, not kernels.
+	Autograd bool `json:"autograd"`
+	// Again says that a block whose activations are computed again is called again, and so computed to its end, though the
+	// backward pass does not read its last results.
+	Again bool `json:"recomputes_to_the_end"`
+	// FlatGradients says that gradients lie in one buffer, so that one collective over a group reduces them all.
+	FlatGradients bool `json:"flat_gradients"`
 	// NarrowGradients says that gradients are added up across devices in 16 bits, where the plan has 32.
 	NarrowGradients bool `json:"narrow_gradients"`
+	// Library says that matrix products are those of a library, which has kernels of several tiles and takes the quickest.
+	Library bool `json:"library"`
 	// Products is the speed of the software's matrix products, as a share of the best that the machine reaches.
 	Products *Number `json:"products,omitempty"`
+	// ProductStart is the seconds by which a product of the library takes longer than its waves of tiles.
+	ProductStart *Number `json:"product_start,omitempty"`
 	// Sweeps is the speed of its other kernels, as a share of the best.
 	Sweeps *Number `json:"sweeps,omitempty"`
 	// Unaligned is the speed of matrix products with rows that do not begin at multiples of 16 bytes, as a share of others.
 	Unaligned *Number `json:"unaligned_products,omitempty"`
 	// HostKernel is the seconds of the host for each kernel: interpreter, dispatch and launch; HostBackward of those of backward
-	// passes, which no interpreter dispatches. HostMember is the seconds by which a collective delays hosts, for each pair of
-	// devices of its group: they wait for the slowest one.
+	// passes, which no interpreter dispatches.
 	HostKernel   *Number `json:"host_kernel,omitempty"`
 	HostBackward *Number `json:"host_backward,omitempty"`
-	HostMember   *Number `json:"host_member,omitempty"`
 	// Bytes is what the software takes of a device's memory besides the model and its activations.
 	Bytes *Number `json:"framework_bytes,omitempty"`
+	// Matrices is of how many matrices of scores the number must be a multiple for one kernel of softmax; others take several.
+	Matrices *Number `json:"softmax_matrices,omitempty"`
 	// Scalar is by how much a step takes longer than predicted: what was fitted to measured runs.
 	Scalar *Number `json:"scalar,omitempty"`
 }
@@ -127,12 +139,13 @@ func (s *Stack) check() error {
 		lo, hi float64
 	}{
 		{"products", s.Products, 0.05, 1},
+		{"product_start", s.ProductStart, 0, 1e-3},
 		{"sweeps", s.Sweeps, 0.05, 1},
 		{"unaligned_products", s.Unaligned, 0.05, 1},
 		{"host_kernel", s.HostKernel, 0, 1},
 		{"host_backward", s.HostBackward, 0, 1},
-		{"host_member", s.HostMember, 0, 1},
 		{"framework_bytes", s.Bytes, 0, 1e15},
+		{"softmax_matrices", s.Matrices, 1, 1 << 20},
 		{"scalar", s.Scalar, 0.1, 10},
 	} {
 		switch {

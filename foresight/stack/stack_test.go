@@ -91,6 +91,27 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestOddSoftmax: a kernel of softmax for multiples of 4 matrices takes 2 sequences of 2 heads, and neither 2 of 1 head nor 3 of 2 heads.
+func TestOddSoftmax(t *testing.T) {
+	s := &Stack{Matrices: &Number{Value: 4}}
+	for _, x := range []struct {
+		batch, heads int
+		want         bool
+	}{{2, 2, false}, {2, 1, true}, {3, 2, true}, {8, 1, false}} {
+		f := &ir.Func{}
+		scores := f.NewValue(ir.Type{DType: ir.F32, Axes: []ir.Axis{
+			{Name: "batch", Size: x.batch}, {Name: "seq", Size: 1024}, {Name: "heads", Size: x.heads}, {Name: "kseq", Size: 1024},
+		}}, nil)
+		o := f.NewOp("exp", []*ir.Value{scores}, nil, scores.Type)
+		if got := s.oddSoftmax(o); got != x.want {
+			t.Errorf("%d sequences of %d heads: %v", x.batch, x.heads, got)
+		}
+		if (&Stack{}).oddSoftmax(o) {
+			t.Error("a stack that says nothing takes several kernels")
+		}
+	}
+}
+
 // FuzzLoad: no file makes the reader panic, and what it accepts has sources.
 func FuzzLoad(f *testing.F) {
 	for _, name := range Names() {
