@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/xml"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -69,6 +72,82 @@ func TestRingIsRecovered(t *testing.T) {
 	}
 }
 
+// Rings of several sizes are told from one another by their steps.
+func TestRingsAreRecovered(t *testing.T) {
+	m, err := machine.Named("a100_80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var points []point
+	for _, n := range []int{2, 4, 8} {
+		for i := range 10 {
+			b, steps := int64(1+i)<<22, 2*float64(n-1)
+			points = append(points, point{n, b, 50e-6 + 3e-6*steps + steps/float64(n)*float64(b)/(0.7*m.Levels[0].Link.Value)})
+		}
+	}
+	start, step, share := fitRings(points, m)
+	if math.Abs(start-50e-6) > 1e-9 || math.Abs(step-3e-6) > 1e-9 || math.Abs(share-0.7) > 1e-6 {
+		t.Errorf("start %g, step %g and share %g; want 5e-05, 3e-06 and 0.7", start, step, share)
+	}
+}
+
+// A plot has a dot for each mark, is the same every time, and small.
+func TestPlot(t *testing.T) {
+	var all []mark
+	for i := range 3000 {
+		x := 1e-5 * math.Pow(1.004, float64(i))
+		all = append(all, mark{x, x * (1 + 0.1*math.Sin(float64(i)))})
+	}
+	p := plot("a & b", all)
+	if !bytes.Equal(p, plot("a & b", all)) {
+		t.Error("two plots of the same marks differ")
+	}
+	if n := bytes.Count(p, []byte("h0")); n != len(all) || len(p) > 100_000 {
+		t.Errorf("%d dots in %d bytes; want %d in at most 100,000", n, len(p), len(all))
+	}
+	d := xml.NewDecoder(bytes.NewReader(p))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Profiled runs are sums: each layer takes the same time, and the host is waited for as often as alone.
+func TestProfiledRunsAreSums(t *testing.T) {
+	m, err := machine.Named("a100_80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := stack.Named("megatron_2021")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []run
+	for _, layers := range []int{2, 4, 6} {
+		for _, profiled := range []bool{true, false} {
+			runs = append(runs, run{name: "small", layers: layers, hidden: 1024, heads: 8, seq: 1024, vocab: 50304, tp: 2, dp: 1, pp: 1, chunks: 1,
+				batch: 8, micro: 4, profiled: profiled, seconds: 1})
+		}
+	}
+	all, err := subjects(runs, m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := simulateAll(all, m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := x[2]-x[0], x[4]-x[2]; math.Abs(a-b) > 1e-6 {
+		t.Errorf("two layers more take %g s, and then %g s", a, b)
+	}
+	if x[5] >= x[4] {
+		t.Errorf("a step takes %g s, and %g s as a sum of profiles; the host is ahead where it does not wait for collectives", x[5], x[4])
+	}
+}
+
 // A run of the table compiles, and its step is longer where the host takes longer.
 func TestRunIsSimulated(t *testing.T) {
 	m, err := machine.Named("a100_80")
@@ -116,7 +195,7 @@ func TestRowsAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := rows[0]; r.devices() != 8 || r.microbatches() != 4 || r.vocab != 50432 || r.seconds != 0.2195 {
+	if r := rows[0]; r.devices() != 8 || r.microbatches() != 4 || r.vocab != 50256 || r.seconds != 0.2195 {
 		t.Errorf("read %+v", r)
 	}
 	for text, want := range map[string]string{

@@ -37,10 +37,13 @@ func validate() error {
 	if r.NCCL, err = validateReductions(folder, m); err != nil {
 		return err
 	}
-	if r.Single, err = validateSingle(folder, m, s); err != nil {
+	if r.Single, err = validateSingle(folder, r.NCCL.machine, s); err != nil {
 		return err
 	}
 	if r.SC21, err = validateSC21(folder, m, r.Single.stack); err != nil {
+		return err
+	}
+	if err := r.plots("docs/images"); err != nil {
 		return err
 	}
 	return r.write("bench/foresight.json", "docs/foresight.md")

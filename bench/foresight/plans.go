@@ -58,13 +58,21 @@ func clusterOf(m *machine.Machine, r *run) (*machine.Cluster, error) {
 	return m.Sized(r.devices()/8, 8)
 }
 
+// profiledMessages is the bytes/s at which a table of profiled rows has messages go: twice their bytes, at a quarter of 100 GiB/s
+// (vTrain, src/predictor.py, _compute_p2p_latency, with 800 Gb/s as the rows' files in config/validation/single say).
+const profiledMessages = 12.5 * (1 << 30)
+
 // simulate is the seconds of a step on a machine, under the numbers of a stack.
 func (x *subject) simulate(m *machine.Machine, s *stack.Stack) (float64, error) {
 	c, err := clusterOf(m, x.run)
 	if err != nil {
 		return 0, err
 	}
-	job, err := sim.New(x.plan, x.work, cost.New(c, forecast.Software(s)), forecast.Simulated(s))
+	o := forecast.Simulated(s)
+	if o.Profiled = x.profiled; o.Profiled {
+		o.MessageRate = profiledMessages
+	}
+	job, err := sim.New(x.plan, x.work, cost.New(c, forecast.Software(s)), o)
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,7 @@ type run struct {
 	tp, dp, pp, chunks                int // chunks: stages of one device
 	batch, micro                      int // sequences of a step, and of a microbatch on one device
 	recompute                         bool
+	profiled                          bool // the row is a sum of profiles of one block and of other parts
 	seconds                           float64
 }
 
@@ -121,7 +122,7 @@ func readSingle(folder string) ([]run, error) {
 		c := &cells{row: row}
 		r := run{
 			layers: c.whole("# layers"), hidden: c.whole("hidden size"), heads: c.whole("attention heads"), seq: c.whole("sequence length"),
-			tp: c.whole("tensor parallelism"), dp: c.whole("data parallelism"), pp: c.whole("pipeline parallelism"), chunks: 1,
+			tp: c.whole("tensor parallelism"), dp: c.whole("data parallelism"), pp: c.whole("pipeline parallelism"), chunks: 1, profiled: true,
 			batch: c.whole("global batch"), micro: c.whole("micro batch"), seconds: c.number("iteration time (ms)") / 1e3,
 		}
 		if c.err == nil && r.tp*r.dp*r.pp != c.whole("# GPUs") {
@@ -130,17 +131,12 @@ func readSingle(folder string) ([]run, error) {
 		if c.err != nil {
 			return nil, fmt.Errorf("%s, row %d: %w", file, i+1, c.err)
 		}
-		if r.vocab = 50257; r.tp > 1 {
-			r.vocab = padded(r.vocab, 128*r.tp)
-		}
+		r.vocab = 50257 / r.tp * r.tp // a device has the quotient, without padding (src/model/gpt_modeling.py)
 		r.name = fmt.Sprintf("%d layers of %d, tp %d, dp %d, pp %d, %d of %d", r.layers, r.hidden, r.tp, r.dp, r.pp, r.microbatches(), r.micro)
 		out = append(out, r)
 	}
 	return out, nil
 }
-
-// padded is n, rounded up to a multiple: Megatron-LM pads the vocabulary to 128 entries for each device of a tensor-parallel group.
-func padded(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
 // point is an all-reduce that somebody measured.
 type point struct {

@@ -38,6 +38,11 @@ func validateSC21(folder string, m *machine.Machine, s *stack.Stack) (*weakScali
 	if err != nil {
 		return nil, err
 	}
+	return weakOf(all, m, s)
+}
+
+// weakOf compares predictions of runs with what was measured.
+func weakOf(all []subject, m *machine.Machine, s *stack.Stack) (*weakScaling, error) {
 	predicted, err := simulateAll(all, m, s)
 	if err != nil {
 		return nil, err

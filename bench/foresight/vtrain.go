@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -28,18 +27,10 @@ const folds = 5
 
 // knobs are the fitted numbers of Megatron-LM on one node.
 var knobs = []knob{
-	of("sweeps", 0.8, 0.3, 1, func(s *stack.Stack) **stack.Number { return &s.Sweeps }),
-	of("unaligned_products", 0.5, 0.1, 1, func(s *stack.Stack) **stack.Number { return &s.Unaligned }),
-	of("host_kernel", 100e-6, 5e-6, 500e-6, func(s *stack.Stack) **stack.Number { return &s.HostKernel }),
-	of("host_backward", 30e-6, 5e-6, 500e-6, func(s *stack.Stack) **stack.Number { return &s.HostBackward }),
-	of("host_member", 10e-6, 1e-6, 1e-3, func(s *stack.Stack) **stack.Number { return &s.HostMember }),
-	{"start", 45e-6, 5e-6, 200e-6, func(_ *stack.Stack, m *machine.Machine, v float64) {
-		m.Device.Start = maps.Clone(m.Device.Start)
-		for k, x := range m.Device.Start {
-			x.Value = v
-			m.Device.Start[k] = x
-		}
-	}},
+	of("sweeps", 0.6, 0.3, 1, func(s *stack.Stack) **stack.Number { return &s.Sweeps }),
+	of("unaligned_products", 0.4, 0.1, 1, func(s *stack.Stack) **stack.Number { return &s.Unaligned }),
+	of("host_kernel", 130e-6, 5e-6, 500e-6, func(s *stack.Stack) **stack.Number { return &s.HostKernel }),
+	of("host_backward", 20e-6, 5e-6, 500e-6, func(s *stack.Stack) **stack.Number { return &s.HostBackward }),
 }
 
 // turned are a stack and a machine with other values of the knobs.
@@ -137,6 +128,7 @@ type single struct {
 	Fitted map[string]float64 `json:"fitted"`
 
 	stack *stack.Stack // with these numbers
+	marks []mark
 }
 
 // validateSingle predicts the runs by folds, and fits the knobs to all of them.
@@ -154,6 +146,7 @@ func validateSingle(folder string, m *machine.Machine, s *stack.Stack) (*single,
 		return nil, err
 	}
 	out := &single{Rows: len(all), Fitted: map[string]float64{}}
+	out.marks = marks(measured(all), predicted)
 	out.Mean, out.Median, out.Max = summary(errorsOf(predicted, measured(all)))
 	values, err := fitKnobs(sample(all, folds, sampled), s, m)
 	if err != nil {
