@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"ptc/foresight/forecast"
 	"ptc/foresight/machine"
 	"ptc/foresight/search"
+	"ptc/internal/diag"
 	"ptc/internal/units"
 	"ptc/ir/auto"
 	"ptc/runtime/program"
@@ -137,13 +139,24 @@ func (a *app) clusterOf(u *unit, l *auto.Layout) (*machine.Cluster, error) {
 		m, err = machine.Named(l.Machine)
 	}
 	if err != nil {
-		return nil, inputf("%s: %w", l.MachinePos, err)
+		return nil, at(u, l.MachinePos, err)
 	}
 	c, err := m.On(strings.Trim(strings.ReplaceAll(fmt.Sprint(l.Levels), " ", "x"), "[]"))
 	if err != nil {
-		return nil, inputf("%s: %w", l.MachinePos, err)
+		return nil, at(u, l.MachinePos, err)
 	}
 	return c, nil
+}
+
+// at is an error with the place in the source that it is about.
+func at(u *unit, pos diag.Pos, err error) error {
+	var list diag.List
+	if !errors.As(err, &list) || len(list) == 0 || list[0].Pos.IsValid() {
+		return inputf("%s: %w", pos, err)
+	}
+	placed := *list[0]
+	placed.Pos = pos
+	return compileError(&placed, oneSource(u.opts.File, u.opts.Source))
 }
 
 // textProber probes layouts as texts.
