@@ -23,6 +23,6 @@
 // Invariant: the result depends on the inputs alone, not on time, processors or the order in which anything was found: of equal
 // layouts the first one in the tree's order is best.
 //
-// Imports foresight/certificate, foresight/cost, foresight/facts, foresight/machine, foresight/sim, internal/wide, ir/auto,
-// ir/pipeline, runtime/program.
+// Imports foresight/certificate, foresight/cost, foresight/facts, foresight/machine, foresight/sim, internal/collective,
+// internal/wide, ir/auto, ir/pipeline, runtime/program.
 package search

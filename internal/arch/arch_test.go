@@ -131,8 +131,8 @@ var layers = map[string][]string{
 	// The best layout: certify shares nothing with search but the form of certificates.
 	"foresight/certificate": {},
 	"foresight/facts":       {"ir"},
-	"foresight/search":      {"foresight/certificate", "foresight/cost", "foresight/facts", "foresight/machine", "foresight/sim", "internal/wide", "ir/auto", "ir/pipeline", "runtime/program"},
-	"foresight/certify":     {"foresight/certificate", "foresight/cost", "foresight/facts", "foresight/machine", "foresight/sim", "internal/wide", "ir/auto", "ir/pipeline", "runtime/program"},
+	"foresight/search":      {"foresight/certificate", "foresight/cost", "foresight/facts", "foresight/machine", "foresight/sim", "internal/collective", "internal/wide", "ir/auto", "ir/pipeline", "runtime/program"},
+	"foresight/certify":     {"foresight/certificate", "foresight/cost", "foresight/facts", "foresight/machine", "foresight/sim", "internal/collective", "internal/wide", "ir/auto", "ir/pipeline", "runtime/program"},
 
 	"cmd": {"backend/tile/schedule", "compiler", "editor", "foresight", "internal/diag", "internal/dtype", "internal/formula", "internal/processors", "internal/regular", "internal/units", "ir/auto", "runtime"},
 	// The door for programs, at the module's root.
