@@ -13,6 +13,7 @@ type link struct {
 	shared  rate // bytes/s of a device where all devices of the unit send out of it
 	latency machine.PS
 	reduces bool
+	memory  bool // devices exchange through memory that they share
 }
 
 // protocol is a way of a communication library to send: quick for few bytes, or fast for many.
@@ -29,7 +30,7 @@ func protocolOf(m *machine.Machine, name string) protocol {
 		alone := rateOf(l.Link, l.Share[name].Value)
 		p.links = append(p.links, link{
 			alone: alone, shared: rate(float64(alone) / max(l.Oversubscription.Value, 1)),
-			latency: machine.Picoseconds(l.Latency[name].Value), reduces: l.Reduces,
+			latency: machine.Picoseconds(l.Latency[name].Value), reduces: l.Reduces, memory: l.Memory,
 		})
 	}
 	return p
@@ -158,12 +159,35 @@ func (m *Model) by(a *algorithm, p *protocol, c *call) Exchange {
 		if c.units(l) == int64(c.Units[l]) {
 			continue // no two devices of the group are joined by this level
 		}
-		x.Latency += k.latency * machine.PS(a.steps(c, l))
-		x.Use[l] = k.rate(m.senders(c, l), int64(m.Span(l-1))).time(k.reduced(c, l, a.bytes(c, l)))
+		steps, bytes := a.steps(c, l), a.bytes(c, l)
+		if k.memory {
+			steps, bytes = c.units(l)/max(int64(c.Units[l]), 1), c.touched(l)
+		}
+		x.Latency += k.latency * machine.PS(steps)
+		x.Use[l] = m.crowded(k, k.rate(m.senders(c, l), int64(m.Span(l-1))).time(k.reduced(c, l, bytes)))
 		most = max(most, x.Use[l])
 	}
 	x.Time = x.Latency + most
 	return x
+}
+
+// touched is what a device reads and writes of an exchange through shared memory: a device adds up its part of the result from
+// the operands of all members and writes it to each.
+func (c *call) touched(l int) int64 {
+	switch p := blocks(c.payload, c.below(l)); {
+	case c.spec.Reduces && c.spec.Scatters:
+		return p + blocks(p, int64(c.Size))
+	default:
+		return 2 * p
+	}
+}
+
+// crowded is how long a device moves bytes that take t on a processor of its own, while every device of the host moves as many.
+func (m *Model) crowded(k *link, t machine.PS) machine.PS {
+	if n := m.Sharing; k.memory && n.Devices > n.Capacity && n.Capacity > 0 {
+		return machine.PS(ceilDiv(int64(t), n.Devices, n.Capacity))
+	}
+	return t
 }
 
 // reduced is what a device sends over a level whose switches add up what they receive: of an all-reduce, its
@@ -194,8 +218,12 @@ func (m *Model) Message(from, to int, bytes int64) Exchange {
 	for i := range m.protocols {
 		p := &m.protocols[i]
 		k := &p.links[l]
-		if t := p.start + k.latency + k.shared.time(bytes); x.Time < 0 || t < x.Time {
-			x.Time, x.Latency, x.Use[l] = t, p.start+k.latency, k.shared.time(bytes)
+		moved := k.shared.time(bytes)
+		if k.memory {
+			moved = m.crowded(k, k.shared.time(2*bytes))
+		}
+		if t := p.start + k.latency + moved; x.Time < 0 || t < x.Time {
+			x.Time, x.Latency, x.Use[l] = t, p.start+k.latency, moved
 		}
 	}
 	return x

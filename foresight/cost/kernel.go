@@ -26,10 +26,12 @@ type Software struct {
 type Model struct {
 	*machine.Cluster
 	Software
+	Sharing
 	gpu *target.Target // that kernels are generated for; nil where the machine is none
 
 	memory, sweep, cache, vector, hostLink, disk rate
 	launch, host, hostBackward, productStart     machine.PS
+	attention                                    float64 // of the rate of the best product
 	protocols                                    []protocol
 }
 
@@ -47,7 +49,10 @@ func New(c *machine.Cluster, w Software) *Model {
 		memory: rateOf(d.Bandwidth, d.MemoryShare.Value), sweep: rateOf(d.Bandwidth, d.MemoryShare.Value, w.Sweeps),
 		cache: rateOf(d.CacheRate), vector: rateOf(d.Vector["f32"]),
 		hostLink: rateOf(h.Link, h.LinkShare.Value), disk: rateOf(h.Disk, 1/float64(max(h.Devices, 1))),
-		launch: machine.Picoseconds(d.Launch.Value), productStart: machine.Picoseconds(w.ProductStart),
+		launch: machine.Picoseconds(d.Launch.Value), productStart: machine.Picoseconds(w.ProductStart), attention: attentionShare,
+	}
+	if d.AttentionShare.Given() {
+		m.attention = d.AttentionShare.Value
 	}
 	if w.HostLaunch {
 		m.host = machine.Picoseconds(h.Launch.Value)
@@ -103,7 +108,12 @@ func (m *Model) Kernel(parts []Part) (t machine.PS, bound Bound) {
 			continue
 		}
 		c, b := m.compute(p, len(parts) == 1), m.moves(p)
-		compute, memory, t = compute+c, memory+b, t+max(c, b)
+		compute, memory = compute+c, memory+b
+		if m.Device.Serial {
+			t += c + b
+		} else {
+			t += max(c, b)
+		}
 	}
 	switch {
 	case t < m.launch:
@@ -114,12 +124,17 @@ func (m *Model) Kernel(parts []Part) (t machine.PS, bound Bound) {
 	return t, Memory
 }
 
-// moves is how long the bytes of a part take.
+// moves is how long the bytes of a part take. Where a kernel's work follows one another, what the last cache has room for comes
+// from there: other kernels have just written it.
 func (m *Model) moves(p *Part) machine.PS {
+	rate, near := m.sweep, int64(0)
 	if p.Product != nil {
-		return m.memory.time(p.Bytes)
+		rate = m.memory
 	}
-	return m.sweep.time(p.Bytes)
+	if m.Device.Serial && m.cache > 0 {
+		near = min(p.Bytes, int64(m.Device.Cache.Value))
+	}
+	return m.cache.time(near) + rate.time(p.Bytes-near)
 }
 
 // compute is how long the arithmetic of a part takes. Alone in its launch, a product takes whole waves of tiles.
@@ -127,10 +142,12 @@ func (m *Model) compute(p *Part, alone bool) machine.PS {
 	switch {
 	case p.Product != nil && p.Tile != nil:
 		return m.tiled(p, alone)
+	case m.Device.Serial && p.Product != nil:
+		return m.products(p.DType, 1).time(p.Multiplies) + m.vector.time(p.Flops-p.Multiplies)
 	case p.Product != nil:
 		return m.products(p.DType, 1).time(p.Flops)
 	case p.Class == fusion.Attend:
-		return m.products(p.DType, attentionShare).time(p.Flops)
+		return m.products(p.DType, m.attention).time(p.Flops)
 	}
 	return m.vector.time(p.Flops)
 }

@@ -8,6 +8,7 @@ import (
 	"ptc/backend/gpu/target"
 	"ptc/backend/tile/schedule"
 	"ptc/internal/dtype"
+	"ptc/internal/wide"
 	"ptc/ir"
 	"ptc/ir/fusion"
 )
@@ -19,6 +20,8 @@ type Part struct {
 	DType string // of the factors of its products, in the words of internal/dtype; empty where it has none
 	Flops int64
 	Bytes int64 // read and written at least
+	// Multiplies are the operations among Flops that are of matrix products; of attention, all.
+	Multiplies int64
 	// Product has the sizes of a matrix product, and Tile the block of its result that one processor computes at a
 	// time. Both are nil in a part of another class, and Tile also where the machine is not a GPU.
 	Product *Product
@@ -27,6 +30,15 @@ type Part struct {
 
 // Product is Batch matrix products [M, K] · [K, N].
 type Product struct{ Batch, M, N, K int64 }
+
+// flops are its multiplications and additions.
+func (x *Product) flops() int64 {
+	n := int64(2)
+	for _, size := range []int64{x.Batch, x.M, x.N, x.K} {
+		n = wide.Mul(n, size)
+	}
+	return n
+}
 
 // Tile is a block of the result of a product, in elements. Split is among how many processors its sum is split.
 type Tile struct{ M, N, Split int64 }
@@ -61,6 +73,9 @@ var kernelHead = sync.OnceValue(func() string {
 func (m *Model) partOf(k *fusion.Kernel, sections int, given *schedule.Table) Part {
 	p := Part{Class: k.Class, Key: fusion.Key(k.F), DType: fusion.Factors(k.F), Flops: fusion.Flops(k.F), Bytes: fusion.Moves(k.F)}
 	c := k.Contraction
+	if k.Class == fusion.Attend {
+		p.Multiplies = p.Flops
+	}
 	if c == nil {
 		return p
 	}
@@ -68,6 +83,7 @@ func (m *Model) partOf(k *fusion.Kernel, sections int, given *schedule.Table) Pa
 		Batch: fusion.Iterations(c.Outer), M: fusion.Iterations(c.M), N: fusion.Iterations(c.N),
 		K: fusion.Iterations(c.K) * fusion.Iterations(c.OuterK),
 	}
+	p.Multiplies = min(p.Flops, p.Product.flops())
 	if m.gpu == nil {
 		return p
 	}

@@ -30,6 +30,9 @@ type Use struct {
 func memoryOf(p *program.Plan, c *machine.Cluster, s *stack.Stack) Memory {
 	all := explain.MemoryOf(p)
 	m := Memory{Capacity: int64(c.Device.Memory.Value) - int64(c.Device.Reserve.Value), By: []Use{}}
+	if c.Host.Shared {
+		m.Capacity /= int64(max(1, min(p.Mesh.Ranks(), c.Host.Devices)))
+	}
 	if s != nil {
 		m.Capacity -= int64(s.Bytes.Of(0))
 	}

@@ -61,6 +61,9 @@ type Device struct {
 	Cache       Sourced // bytes of the last level; optional
 	CacheRate   Sourced // bytes/s of the last level; optional
 
+	AttentionShare Sourced // of the rate of the best product, what attention reaches; optional
+	Serial         bool    // products, other arithmetic and memory accesses of a kernel follow one another
+
 	Launch Sourced // seconds from the start of one kernel to that of the next, at least
 	// Start is the seconds of a collective that moves nothing, by protocol: the ways to send, of which a library
 	// takes the fastest for the size. Every level has the same protocols. Occupies is how many processors a
@@ -72,6 +75,7 @@ type Device struct {
 // Host is the computer around devices.
 type Host struct {
 	Devices   int     // that share one host
+	Shared    bool    // its devices divide the described device: processors, memory, rates
 	Launch    Sourced // seconds of host time that starting one kernel takes
 	Link      Sourced // bytes/s between the host and one device, in each direction
 	LinkShare Sourced // of Link, what a large copy reaches
@@ -91,6 +95,7 @@ type Level struct {
 	// Oversubscription divides the links of a unit when all its devices send out of it: 1 if nothing is shared.
 	Oversubscription Sourced
 	Reduces          bool // switches of this level add up what they receive
+	Memory           bool // devices exchange through memory that they share; Link counts what a processor reads and writes
 }
 
 // Protocols are the names of the protocols of collectives, sorted.

@@ -75,6 +75,10 @@ var table = []Entry{
 		at: func(m *Machine, _ *Level) any { return &m.Device.Cache }},
 	{Section: "device", Key: "bandwidth cache", Unit: "B/s", Help: "Bandwidth of the last level of caches.", lo: mega, hi: exa,
 		at: func(m *Machine, _ *Level) any { return &m.Device.CacheRate }},
+	{Section: "device", Key: "share attention", Help: "The part of the rate of the best product that attention reaches. Without it, 0.75.", lo: 0.001, hi: 1,
+		at: func(m *Machine, _ *Level) any { return &m.Device.AttentionShare }},
+	{Section: "device", Key: "serial", Help: "`true` if a kernel's products, its other arithmetic and its memory accesses follow one another; otherwise the longest of them counts.",
+		at: func(m *Machine, _ *Level) any { return &m.Device.Serial }},
 	{Section: "device", Key: "launch", Unit: "s", Help: "Time from the start of one kernel to the start of the next, at least.", needed: true, lo: 0, hi: 1,
 		at: func(m *Machine, _ *Level) any { return &m.Device.Launch }},
 	{Section: "device", Key: "start", Of: ofProtocol, Unit: "s", Help: "Time of a collective that moves nothing, with this protocol.", lo: 0, hi: 1,
@@ -84,6 +88,8 @@ var table = []Entry{
 
 	{Section: "host", Key: "devices", Help: "Devices that share one host.", needed: true, lo: 1, hi: 1 << 16,
 		at: func(m *Machine, _ *Level) any { return &m.Host.Devices }},
+	{Section: "host", Key: "shared", Help: "`true` if the devices of a host divide the described device among themselves: its processors, its memory and all its rates.",
+		at: func(m *Machine, _ *Level) any { return &m.Host.Shared }},
 	{Section: "host", Key: "launch", Unit: "s", Help: "Time of the host's processor to start one kernel.", needed: true, lo: 0, hi: 1,
 		at: func(m *Machine, _ *Level) any { return &m.Host.Launch }},
 	{Section: "host", Key: "link", Unit: "B/s", Help: "Bandwidth between the host and one device, in each direction.", needed: true, lo: mega, hi: peta,
@@ -109,6 +115,8 @@ var table = []Entry{
 		at: func(_ *Machine, l *Level) any { return &l.Oversubscription }},
 	{Section: "level", Key: "reduces", Help: "`true` if the switches of this level add up what they receive.",
 		at: func(_ *Machine, l *Level) any { return &l.Reduces }},
+	{Section: "level", Key: "shared memory", Help: "`true` if devices exchange through memory that all of them share; then `link` counts what one processor reads and writes.",
+		at: func(_ *Machine, l *Level) any { return &l.Memory }},
 }
 
 // quantity is what a unit of the table stands for.

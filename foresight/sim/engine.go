@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ptc/foresight/machine"
+	"ptc/internal/wide"
 )
 
 // How says how a job is run.
@@ -33,6 +34,7 @@ type engine struct {
 	class   []runner
 	meeting [][]*flow // by group of several classes: collectives that some of them have not come to
 	passed  []int     // by group: how many collectives all of them have come to
+	working int64     // devices that compute
 	posts   map[channel]*post
 }
 
@@ -201,28 +203,61 @@ func (e *engine) proceed(c *runner) {
 
 // work begins work that takes t when the class has all its processors.
 func (e *engine) work(c *runner, t machine.PS) {
+	e.crowd(int64(c.Ranks))
 	c.left, c.since, c.begun, c.rate = t, e.now, e.now, e.speed(c)
 	c.version++
 	e.queue.push(timed{at: e.now + stretched(t, c.rate), class: c.number, version: c.version})
 }
 
-// speed is how fast kernels run while exchanges occupy processors, in parts of full.
+// speed is how fast kernels run while exchanges occupy processors, and other devices compute on the same ones, in parts of full.
 func (e *engine) speed(c *runner) int64 {
 	if e.Alone {
 		return full
 	}
-	return full - min(c.busy, full*9/10)
+	capacity, wanted := e.sharing.Crowd(e.working)
+	return max(1, wide.MulDiv(full-min(c.busy, full*9/10), capacity, wanted))
 }
 
-// done ends the work of a class. What it took longer than alone is due to the exchange that occupied processors.
+// crowd counts devices that begin to compute, or end. If all together want more processors than there are, others become slower,
+// or faster.
+func (e *engine) crowd(devices int64) {
+	_, before := e.sharing.Crowd(e.working)
+	e.working += devices
+	if _, now := e.sharing.Crowd(e.working); now == before || e.Alone {
+		return
+	}
+	for i := range e.class {
+		e.retime(&e.class[i])
+	}
+}
+
+// done ends the work of a class. What it took longer than alone is due to the exchange that occupied processors. On processors
+// that devices share it is due to the work itself.
 func (e *engine) done(c *runner) {
-	if over := e.now - c.begun - c.events[c.event].work; over != 0 {
+	x := &c.events[c.event]
+	switch over := e.now - c.begun - x.work; {
+	case over == 0:
+	case e.sharing.Capacity > 0 && e.Jitter == 0:
+		c.stretch(x, over)
+	default:
 		c.spent[e.overCause(c, over)] += over
 	}
 	e.traceFolded(c)
 	c.left, c.worked = 0, true
 	c.version++
+	e.crowd(-int64(c.Ranks))
 	e.proceed(c)
+}
+
+// stretch divides the time by which work took longer among its causes, as they divide the work.
+func (c *runner) stretch(x *event, over machine.PS) {
+	rest := over
+	for _, p := range x.causes[1:] {
+		t := machine.PS(wide.MulDiv(int64(over), int64(p.time), int64(x.work)))
+		c.spent[p.cause] += t
+		rest -= t
+	}
+	c.spent[x.causes[0].cause] += rest
 }
 
 // overCause is the cause of work that took longer, or shorter, than expected: jitter, or an exchange.
@@ -240,7 +275,12 @@ func (e *engine) occupy(c *runner, f *flow, by int64) {
 	}
 	c.busy += by
 	c.busyOf = f.cause
-	if c.left == 0 {
+	e.retime(c)
+}
+
+// retime has work under way go on at the speed that it has now.
+func (e *engine) retime(c *runner) {
+	if c.left == 0 || c.rate == e.speed(c) {
 		return
 	}
 	c.left -= progress(e.now-c.since, c.rate)

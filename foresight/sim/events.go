@@ -144,7 +144,7 @@ func (w *writer) events(ops []rolled.Issue, handles map[rolled.Issue]int32, firs
 				add(event{kind: done, handle: handles[rolled.Issue{Op: c.Of, Instance: o.Instance}]})
 			}
 		case c.Kind == collective.ShardSlice:
-			s.add(causeCopy, w.model.Sweep(2*c.Bytes)+w.model.Launch(), false)
+			s.add(causeCopy, w.model.Part(w.model.Sweep(2*c.Bytes), 1)+w.model.Launch(), false)
 		case w.exchange(o.Op) == nil:
 		case c.Start && w.order.Posted(o.Op):
 			posted = append(posted, event{kind: started, what: w.exchange(o.Op), handle: handles[key]})
@@ -184,8 +184,12 @@ func (w *writer) exchange(op int) *exchange {
 }
 
 // foldable reports whether collectives among one class are part of its work: nothing that goes on at the same time uses
-// a resource of theirs, as nothing but messages does, which use other levels.
+// a resource of theirs, as nothing but messages does, which use other levels. Devices that share processors compute on those that an
+// exchange leaves them.
 func (w *writer) foldable(ops []rolled.Issue) bool {
+	if w.sharing.Capacity > 0 {
+		return false
+	}
 	used := make([]int64, 2*len(w.Cluster.Levels)+2)
 	for i := range w.prog.Instrs {
 		if c := w.prog.Instrs[i].Comm; c != nil && collective.Of(c.Kind).Message {

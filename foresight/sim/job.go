@@ -21,6 +21,7 @@ type Job struct {
 	Causes  []string // names, by number
 	Kernels []Kernel // of the plan, in its order
 	groups  int      // of several classes
+	sharing cost.Sharing
 }
 
 // Kernel is the time of a kernel of the plan: of one instance, and of a launch of any number of them.
@@ -193,6 +194,7 @@ func newBuilder(p *program.Plan, work Work, m *cost.Model, o Options) (*builder,
 		}
 	}
 	c := m.Cluster
+	m = m.Among(p.Mesh.Ranks())
 	if n, have := p.Mesh.Ranks(), c.Devices(); n > have {
 		return nil, fmt.Errorf("the plan is for %d devices; the machine has %d", n, have)
 	}
@@ -206,7 +208,7 @@ func newBuilder(p *program.Plan, work Work, m *cost.Model, o Options) (*builder,
 		return nil, err
 	}
 	b := &builder{
-		Job: &Job{Cluster: c, Causes: []string{"wait", "bubble", "copy", "host"}}, model: m, plan: p, who: who, options: o,
+		Job: &Job{Cluster: c, Causes: []string{"wait", "bubble", "copy", "host"}, sharing: m.Sharing}, model: m, plan: p, who: who, options: o,
 		cause: map[string]int32{}, group: map[string]int32{},
 	}
 	for i, name := range b.Causes {
@@ -216,6 +218,7 @@ func newBuilder(p *program.Plan, work Work, m *cost.Model, o Options) (*builder,
 	b.work = as.work
 	for i := range p.Kernels {
 		t, bound := m.Kernel(as.work[i])
+		t = m.Part(t, p.Kernels[i].Tasks)
 		b.kernels = append(b.kernels, kernelCost{t, b.causeOf("compute." + p.Kernels[i].Class), bound, as.none[i]})
 		b.Kernels = append(b.Kernels, Kernel{t, m.Launch()})
 	}
