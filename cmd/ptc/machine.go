@@ -17,14 +17,15 @@ func newMachine(a *app) *cobra.Command {
 		Short: "Describe machines, to predict what plans cost on them",
 		Long: `Describe machines, to predict what plans cost on them. A description is a .ptm file
 in the language of ptc: devices, hosts and levels of links, with a source for each
-number. Some come with ptc.`,
+number. Some come with ptc, and ptc measures this host.`,
 		Example: `  ptc machine show
   ptc machine show h100 > mine.ptm
-  ptc machine check mine.ptm`,
+  ptc machine check mine.ptm
+  ptc machine calibrate -o here.ptm`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, c := range []*cobra.Command{newMachineShow(a), newMachineCheck(a)} {
+	for _, c := range []*cobra.Command{newMachineShow(a), newMachineCheck(a), newMachineCalibrate(a)} {
 		c.DisableFlagsInUseLine = true
 		c.RunE = started(c.RunE)
 		cmd.AddCommand(c)

@@ -31,7 +31,6 @@ type Model struct {
 
 	memory, sweep, cache, vector, hostLink, disk rate
 	launch, host, hostBackward, productStart     machine.PS
-	attention                                    float64 // of the rate of the best product
 	protocols                                    []protocol
 }
 
@@ -49,10 +48,7 @@ func New(c *machine.Cluster, w Software) *Model {
 		memory: rateOf(d.Bandwidth, d.MemoryShare.Value), sweep: rateOf(d.Bandwidth, d.MemoryShare.Value, w.Sweeps),
 		cache: rateOf(d.CacheRate), vector: rateOf(d.Vector["f32"]),
 		hostLink: rateOf(h.Link, h.LinkShare.Value), disk: rateOf(h.Disk, 1/float64(max(h.Devices, 1))),
-		launch: machine.Picoseconds(d.Launch.Value), productStart: machine.Picoseconds(w.ProductStart), attention: attentionShare,
-	}
-	if d.AttentionShare.Given() {
-		m.attention = d.AttentionShare.Value
+		launch: machine.Picoseconds(d.Launch.Value), productStart: machine.Picoseconds(w.ProductStart),
 	}
 	if w.HostLaunch {
 		m.host = machine.Picoseconds(h.Launch.Value)
@@ -147,7 +143,7 @@ func (m *Model) compute(p *Part, alone bool) machine.PS {
 	case p.Product != nil:
 		return m.products(p.DType, 1).time(p.Flops)
 	case p.Class == fusion.Attend:
-		return m.products(p.DType, m.attention).time(p.Flops)
+		return m.products(p.DType, m.attention(p.DType)).time(p.Flops)
 	}
 	return m.vector.time(p.Flops)
 }
@@ -167,6 +163,14 @@ func (m *Model) AtBest(dtypes []string, flops int64) machine.PS {
 		return 0
 	}
 	return machine.PS(wide.MulDiv(flops, second, int64(best)))
+}
+
+// attention is the part of the rate of the best product that attention reaches.
+func (m *Model) attention(dtype string) float64 {
+	if s, ok := m.Device.Attention[dtype]; ok {
+		return s.Value
+	}
+	return attentionShare
 }
 
 // products is the rate of matrix products of a dtype, all processors together. A dtype without a rate of its own is

@@ -61,8 +61,8 @@ type Device struct {
 	Cache       Sourced // bytes of the last level; optional
 	CacheRate   Sourced // bytes/s of the last level; optional
 
-	AttentionShare Sourced // of the rate of the best product, what attention reaches; optional
-	Serial         bool    // products, other arithmetic and memory accesses of a kernel follow one another
+	Attention map[string]Sourced // of the rate of the best product, what attention reaches, by dtype; optional
+	Serial    bool               // products, other arithmetic and memory accesses of a kernel follow one another
 
 	Launch Sourced // seconds from the start of one kernel to that of the next, at least
 	// Start is the seconds of a collective that moves nothing, by protocol: the ways to send, of which a library

@@ -119,6 +119,20 @@ func free(read func(string) ([]byte, error), space func() (limit, used int64, ok
 	return n, ok
 }
 
+// Total is how many bytes of memory the host has, as far as the process's control group may take them; not ok where
+// nothing says so.
+func Total() (n int64, ok bool) { return total(os.ReadFile) }
+
+func total(read func(string) ([]byte, error)) (n int64, ok bool) {
+	n, ok = groupLimit(read)
+	if info, err := read("/proc/meminfo"); err == nil {
+		if mem, has := memInfo(info, "MemTotal"); has && (!ok || mem < n) {
+			n, ok = mem, true
+		}
+	}
+	return n, ok
+}
+
 // groupLimit is the memory that the process's control group may take.
 func groupLimit(read func(string) ([]byte, error)) (n int64, ok bool) {
 	for _, limit := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
