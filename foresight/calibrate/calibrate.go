@@ -45,8 +45,27 @@ var source []byte
 // The layouts of the program that is always measured.
 var layouts = []string{"f32", "bf16"}
 
-// Host measures the processors of this host.
+// Host measures the processors of this host, and describes them.
 func Host(ctx context.Context, o Options) (*Result, error) {
+	m, err := Measure(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return m.Machine(func(int) bool { return true })
+}
+
+// Measurement is what was measured of this host and of some programs.
+type Measurement struct {
+	o         Options
+	memory    float64 // bytes
+	ceilings  *ceilings.Report
+	exchanges *exchanges
+	own       []launched   // of ptc's own program
+	plans     [][]launched // of Options.Plans
+}
+
+// Measure measures the processors of this host. The error says where libLLVM is missing, or why a plan cannot be run.
+func Measure(ctx context.Context, o Options) (*Measurement, error) {
 	if o.Threads < 1 || !(o.Seconds > 0) {
 		return nil, fmt.Errorf("%d threads, %g seconds", o.Threads, o.Seconds)
 	}
@@ -54,60 +73,61 @@ func Host(ctx context.Context, o Options) (*Result, error) {
 	if !ok {
 		return nil, errors.New("the system does not say how much memory it has")
 	}
-	c, err := ceilings.Measure(ceilings.Options{Threads: o.Threads, Bytes: o.Bytes})
-	if err != nil {
+	m := &Measurement{o: o, memory: float64(memory)}
+	var err error
+	if m.ceilings, err = ceilings.Measure(ceilings.Options{Threads: o.Threads, Bytes: o.Bytes}); err != nil {
 		return nil, err
 	}
-	x, err := measureExchanges(max(2, o.Threads))
-	if err != nil {
+	if m.exchanges, err = measureExchanges(max(2, o.Threads)); err != nil {
 		return nil, err
-	}
-	m := base(&o, float64(memory), c, x)
-	all, own, err := programs(ctx, &o, m)
-	if err != nil {
-		return nil, err
-	}
-	if err := fit(m, all); err != nil {
-		return nil, err
-	}
-	bounded(m)
-	return write(&o, c, m, all, table(m, own))
-}
-
-// programs measures the kernels of ptc's own program and of plans; own are those of the plans.
-func programs(ctx context.Context, o *Options, m *machine.Machine) (all, own []launched, err error) {
-	model := modelOf(m)
-	add := func(name string, p *program.Plan) ([]launched, error) {
-		list, err := run(ctx, p, o.Threads, o.Seconds, model)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if o.Done != nil {
-			o.Done(name, len(list))
-		}
-		all = append(all, list...)
-		return list, nil
 	}
 	for _, layout := range layouts {
 		p, _, err := compiler.Compile(compiler.Options{File: "program.ptl", Source: source, Layout: layout, Target: "cpu"})
 		if err != nil {
-			return nil, nil, fmt.Errorf("compiling the program to measure: %w", err)
+			return nil, fmt.Errorf("compiling the program to measure: %w", err)
 		}
-		if _, err := add("ptc's own program, "+layout, p); err != nil {
-			return nil, nil, err
+		list, err := m.program(ctx, "ptc's own program, "+layout, p)
+		if err != nil {
+			return nil, err
 		}
+		m.own = append(m.own, list...)
 	}
 	for _, p := range o.Plans {
-		list, err := add(p.Name, p)
+		list, err := m.program(ctx, p.Name, p)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		own = append(own, list...)
+		m.plans = append(m.plans, list)
 	}
-	if len(all) == 0 {
-		return nil, nil, errors.New("no kernel was measured")
+	return m, nil
+}
+
+// program measures the kernels of a plan.
+func (m *Measurement) program(ctx context.Context, name string, p *program.Plan) ([]launched, error) {
+	list, err := run(ctx, p, m.o.Threads, m.o.Seconds, modelOf(m.base()))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return all, own, nil
+	if m.o.Done != nil {
+		m.o.Done(name, len(list))
+	}
+	return list, nil
+}
+
+// Machine is the machine by ptc's own program, and by the plans that keep reports, by their numbers in Options.Plans.
+func (m *Measurement) Machine(keep func(plan int) bool) (*Result, error) {
+	x, all := m.base(), slices.Clone(m.own)
+	var listed []launched
+	for i, list := range m.plans {
+		if keep(i) {
+			all, listed = append(all, list...), append(listed, list...)
+		}
+	}
+	if err := fit(x, all); err != nil {
+		return nil, err
+	}
+	bounded(x)
+	return write(&m.o, m.ceilings, x, all, table(x, listed))
 }
 
 // The start of what is fitted, as parts of what is measured, and the memory that the system keeps.
@@ -119,7 +139,8 @@ const (
 )
 
 // base is the machine before its rates are fitted.
-func base(o *Options, memory float64, c *ceilings.Report, x *exchanges) *machine.Machine {
+func (r *Measurement) base() *machine.Machine {
+	o, c, x, memory := &r.o, r.ceilings, r.exchanges, r.memory
 	by := origin(o, c)
 	given := func(v float64) machine.Sourced { return machine.Sourced{Value: v, Source: by} }
 	cpu := native.DescribeCPU()
