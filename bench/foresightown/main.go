@@ -12,14 +12,19 @@ import (
 )
 
 var (
-	rounds  = flag.Int("rounds", 5, "how often the steps of each plan are measured, in turns")
-	steps   = flag.Int64("steps", 30, "steps of a round")
-	seconds = flag.Float64("seconds", 3, "how long each program is calibrated on")
-	keep    = flag.Bool("write", true, "write the report and the document's tables")
+	rounds      = flag.Int("rounds", 5, "how often the steps of each plan are measured, in turns")
+	steps       = flag.Int64("steps", 30, "steps of a round")
+	seconds     = flag.Float64("seconds", 3, "how long each program is calibrated on")
+	onProcessor = flag.Bool("processor", false, "measure the time that steps take on one processor, without that of other work there; run this under taskset -c N")
+	keep        = flag.Bool("write", true, "write the report and the document's tables")
 )
 
 func main() {
 	flag.Parse()
+	if *onProcessor && processors.Count() != 1 {
+		fmt.Fprintln(os.Stderr, "foresightown: -processor measures one processor, and this process has several: run it under taskset -c N")
+		os.Exit(2)
+	}
 	if err := compare(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "foresightown:", err)
 		os.Exit(1)

@@ -63,7 +63,7 @@ func subjects() ([]*subject, error) {
 	}
 	for _, x := range ordered {
 		s := &subject{name: x.name, model: "ten layouts", layouts: true}
-		if err := s.compile("gpt", "ordered", "\nlayout ordered {\n"+x.rules+"\n}\n"); err != nil {
+		if err := s.compile("gpt", "ordered", "\nlayout ordered {\n"+x.rules+"\n}\n", "batch=8", "seq=64"); err != nil {
 			return nil, err
 		}
 		out = append(out, s)
@@ -71,8 +71,8 @@ func subjects() ([]*subject, error) {
 	return out, nil
 }
 
-// compile compiles an example under a layout, with text after its own.
-func (s *subject) compile(model, layout, more string) error {
+// compile compiles an example under a layout, with text after its own, and other sizes.
+func (s *subject) compile(model, layout, more string, set ...string) error {
 	s.folder = filepath.Join("examples", model)
 	file := filepath.Join(s.folder, model+".ptl")
 	text, err := os.ReadFile(file)
@@ -80,7 +80,7 @@ func (s *subject) compile(model, layout, more string) error {
 		return err
 	}
 	read := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join(s.folder, path)) }
-	s.plan, _, err = compiler.Compile(compiler.Options{File: file, Source: append(text, more...), Layout: layout, Target: "cpu", Read: read})
+	s.plan, _, err = compiler.Compile(compiler.Options{File: file, Source: append(text, more...), Layout: layout, Target: "cpu", Set: set, Read: read})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}

@@ -24,6 +24,6 @@
 // shorter, than it is when alone: so [Run] is never below [Free], the same run without contention. Each moment of a class has one
 // cause, so that times by cause add up to the step.
 //
-// Imports foresight/cost, foresight/machine, internal/collective, internal/rolled, internal/wide, runtime/program (tests:
+// Imports backend/tile/schedule, foresight/cost, foresight/machine, internal/collective, internal/rolled, internal/wide, runtime/program (tests:
 // ir/pipeline).
 package sim

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptc/backend/tile/schedule"
 	"ptc/foresight/cost"
 	"ptc/foresight/machine"
 	"ptc/internal/collective"
@@ -158,17 +159,37 @@ type kernelCost struct {
 // Work is what each kernel of a plan computes: it depends on the machine's kind of device, and on none of its rates.
 type Work [][]cost.Part
 
-// WorkOf reads the kernels of a plan.
+// WorkOf reads the kernels of a plan. Their tiles are those of the plan's own schedules, if it was compiled with some for the
+// machine's target.
 func WorkOf(p *program.Plan, m *cost.Model) (Work, error) {
+	given, err := schedulesOf(p, m.Device.Target)
+	if err != nil {
+		return nil, err
+	}
 	out := make(Work, len(p.Kernels))
 	for i := range p.Kernels {
 		k := &p.Kernels[i]
-		var err error
-		if out[i], err = m.PartsOf(k.Name, k.IR, nil); err != nil {
+		if out[i], err = m.PartsOf(k.Name, k.IR, given); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// schedulesOf are the schedules that the plan was compiled with for a target; nil if there are none.
+func schedulesOf(p *program.Plan, target string) (*schedule.Table, error) {
+	if len(p.Schedules) == 0 || p.Target != target {
+		return nil, nil
+	}
+	t := schedule.NewTable(p.Target)
+	for _, x := range p.Schedules {
+		s, err := schedule.Parse(x.Value)
+		if err != nil {
+			return nil, fmt.Errorf("the schedule of kernel %.40s of the plan: %w", x.Key, err)
+		}
+		t.Set(x.Key, s, "")
+	}
+	return t, nil
 }
 
 // New is the job of a plan, whose kernels do this work, on a cluster. The error says why the plan does not fit the cluster.

@@ -123,11 +123,13 @@ var layers = map[string][]string{
 
 	// What a plan will cost: machines are read by the parser of the language, whose directives it takes along.
 	// Reports show forecasts and cannot make them, since the runtime is below: a forecast fills in what they show.
-	"foresight/cost":     {"backend/gpu/choose", "backend/gpu/target", "backend/tile/schedule", "foresight/machine", "internal/collective", "internal/dtype", "internal/wide", "ir"},
-	"foresight/sim":      {"foresight/cost", "foresight/machine", "internal/collective", "internal/rolled", "internal/wide", "ir/pipeline", "runtime/program"},
-	"foresight/stack":    {"internal/diag", "ir", "lang", "stdlib"},
-	"foresight/forecast": {"foresight/cost", "foresight/machine", "foresight/sim", "foresight/stack", "internal/units", "runtime/explain", "runtime/profile", "runtime/program", "runtime/report", "runtime/timeline"},
-	"foresight/machine":  {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
+	"foresight/cost": {"backend/gpu/choose", "backend/gpu/target", "backend/tile/schedule", "foresight/machine", "internal/collective", "internal/dtype", "internal/wide", "ir"},
+	"foresight/sim":  {"backend/tile/schedule", "foresight/cost", "foresight/machine", "internal/collective", "internal/rolled", "internal/wide", "ir/pipeline", "runtime/program"},
+	// Measures this host by what plans do on it, and so is above the compiler and the runtime.
+	"foresight/calibrate": {"compiler", "foresight/cost", "foresight/machine", "internal/collective", "internal/dtype", "lang/syntax", "runtime/comm", "runtime/device", "runtime/exec", "runtime/native", "runtime/program"},
+	"foresight/stack":     {"internal/diag", "ir", "lang", "stdlib"},
+	"foresight/forecast":  {"foresight/cost", "foresight/machine", "foresight/sim", "foresight/stack", "internal/units", "runtime/explain", "runtime/profile", "runtime/program", "runtime/report", "runtime/timeline"},
+	"foresight/machine":   {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
 	// The best layout: certify shares nothing with search but the form of certificates.
 	"foresight/certificate": {},
 	"foresight/facts":       {"ir"},
@@ -149,7 +151,7 @@ var layers = map[string][]string{
 	"release/site":  {"release/tree"},
 	"release/tree":  {},
 	"release/wheel": {"release/tree"},
-	"bench":         {"internal/collective", "backend", "compiler", "foresight", "internal/diag", "internal/dtype", "internal/foreign", "ir", "lang", "passes", "runtime"},
+	"bench":         {"internal/collective", "backend", "compiler", "foresight", "internal/diag", "internal/dtype", "internal/foreign", "internal/processors", "ir", "lang", "passes", "runtime"},
 }
 
 // helpers are packages for tests; only tests and other helpers import them.
