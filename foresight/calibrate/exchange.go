@@ -8,6 +8,7 @@ import (
 	"ptc/internal/collective"
 	"ptc/internal/dtype"
 	"ptc/runtime/comm"
+	_ "ptc/runtime/comm/local" // whose exchanges are measured
 	"ptc/runtime/device"
 	"ptc/runtime/program"
 )

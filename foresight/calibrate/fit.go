@@ -25,7 +25,7 @@ type rate struct {
 	keep func(machine.Sourced) // writes an element of a map
 }
 
-// anchor holds a rate that no kernel depends on where it was: the weight of the square of its logarithm's change.
+// anchor holds a rate that kernels hardly depend on near where it was: the weight of the square of its logarithm's change.
 const anchor = 1e-3
 
 // fit changes the rates of m: of products by dtype, of other arithmetic, of memory and caches, and of attention.
@@ -47,6 +47,7 @@ func fit(m *machine.Machine, all []launched) error {
 		v := d.Attention[t]
 		f.rates = append(f.rates, rate{name: "attention " + t, of: &v, keep: func(s machine.Sourced) { d.Attention[t] = s }})
 	}
+	f.rates = slices.DeleteFunc(f.rates, func(r rate) bool { return !f.depends(r) })
 	start := make([]float64, len(f.rates))
 	for i, r := range f.rates {
 		start[i] = math.Log(r.of.Value)
@@ -60,13 +61,35 @@ func fit(m *machine.Machine, all []launched) error {
 	return nil
 }
 
+// depends reports whether the time of a launch depends on a rate: one without keeps its value.
+func (f *fitting) depends(r rate) bool {
+	times := func() (out []machine.PS) {
+		model := modelOf(f.m)
+		for i := range f.all {
+			t, _ := model.Kernel(f.all[i].parts)
+			out = append(out, t)
+		}
+		return out
+	}
+	before, value := times(), r.of.Value
+	r.set(value / 2)
+	after := times()
+	r.set(value)
+	return !slices.Equal(before, after)
+}
+
+// set gives the machine a rate.
+func (r *rate) set(v float64) {
+	r.of.Value = v
+	if r.keep != nil {
+		r.keep(*r.of)
+	}
+}
+
 // set gives the machine rates, whose logarithms are x.
 func (f *fitting) set(x []float64) {
 	for i, r := range f.rates {
-		r.of.Value = math.Exp(x[i])
-		if r.keep != nil {
-			r.keep(*r.of)
-		}
+		r.set(math.Exp(x[i]))
 	}
 }
 
