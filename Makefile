@@ -214,6 +214,11 @@ minimalloc: ## place the memory problems *.csv of MINIMALLOC_DIR: NAME PEAK CAPA
 foresight: ## compare predicted steps with published ones: bench/foresight.json, docs/foresight.md
 	@FORESIGHT_DATA="$(FORESIGHT_DATA)" $(GO) run ./bench/foresight
 
+# It takes libLLVM and a quiet host. OWN takes flags, such as OWN='-rounds 2 -steps 10 -write=false'.
+.PHONY: foresight-own
+foresight-own: ## compare predicted steps with those of plans on this host: bench/foresightown.json, docs/foresight.md
+	$(GO) run ./bench/foresightown $(OWN)
+
 .PHONY: bench
 bench: ## run the benchmarks once each
 	$(GO) test ./... -run '^$$' -bench . -benchtime 1x

@@ -12,6 +12,7 @@ import (
 	"ptc/compiler"
 	"ptc/compiler/ceilings"
 	"ptc/foresight/machine"
+	"ptc/internal/units"
 	"ptc/runtime/device/host"
 	"ptc/runtime/native"
 	"ptc/runtime/program"
@@ -200,7 +201,7 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 
 // origin is the source of what is measured.
 func origin(o *Options, c *ceilings.Report) string {
-	by := fmt.Sprintf("measured by ptc machine calibrate: %s, %d threads, %s", orUnknown(c.CPU), o.Threads, c.Target)
+	by := fmt.Sprintf("measured by ptc machine calibrate: %s, %s, %s", orUnknown(c.CPU), units.Plural(o.Threads, "thread"), c.Target)
 	if o.Note != "" {
 		by += ", " + o.Note
 	}

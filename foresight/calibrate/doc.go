@@ -20,6 +20,7 @@
 //
 // Invariants: the file is valid, and reads back as the Machine. Nothing in it depends on when it was made but the numbers.
 //
-// Imports compiler, compiler/ceilings, foresight/cost, foresight/machine, internal/collective, internal/dtype, lang/syntax,
+// Imports compiler, compiler/ceilings, foresight/cost, foresight/machine, internal/collective, internal/dtype, internal/units,
+// lang/syntax,
 // runtime/comm, runtime/device, runtime/exec, runtime/native, runtime/program.
 package calibrate

@@ -126,7 +126,7 @@ var layers = map[string][]string{
 	"foresight/cost": {"backend/gpu/choose", "backend/gpu/target", "backend/tile/schedule", "foresight/machine", "internal/collective", "internal/dtype", "internal/wide", "ir"},
 	"foresight/sim":  {"backend/tile/schedule", "foresight/cost", "foresight/machine", "internal/collective", "internal/rolled", "internal/wide", "ir/pipeline", "runtime/program"},
 	// Measures this host by what plans do on it, and so is above the compiler and the runtime.
-	"foresight/calibrate": {"compiler", "foresight/cost", "foresight/machine", "internal/collective", "internal/dtype", "lang/syntax", "runtime/comm", "runtime/device", "runtime/exec", "runtime/native", "runtime/program"},
+	"foresight/calibrate": {"compiler", "foresight/cost", "foresight/machine", "internal/collective", "internal/dtype", "internal/units", "lang/syntax", "runtime/comm", "runtime/device", "runtime/exec", "runtime/native", "runtime/program"},
 	"foresight/stack":     {"internal/diag", "ir", "lang", "stdlib"},
 	"foresight/forecast":  {"foresight/cost", "foresight/machine", "foresight/sim", "foresight/stack", "internal/units", "runtime/explain", "runtime/profile", "runtime/program", "runtime/report", "runtime/timeline"},
 	"foresight/machine":   {"internal/diag", "internal/dtype", "internal/units", "lang/directive", "lang/source", "lang/syntax"},
