@@ -22,7 +22,7 @@ configuration.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, c := range []*cobra.Command{newLayoutAuto(a), newLayoutFrom(a), newLayoutTo(a)} {
+	for _, c := range []*cobra.Command{newLayoutAuto(a), newLayoutVerify(a), newLayoutFrom(a), newLayoutTo(a)} {
 		c.DisableFlagsInUseLine = true
 		c.RunE = started(c.RunE)
 		cmd.AddCommand(c)

@@ -79,9 +79,10 @@ type By string
 
 // The sources of a leaf's numbers.
 const (
-	Facts  By = "facts" // of the model alone
-	ATable By = "table" // of the block's
-	Probe  By = "probe" // of the layout itself
+	Facts    By = "facts"  // the model alone
+	OneTable By = "table"  // the table of its block
+	Tables   By = "tables" // that, and the table with sharded parameters
+	Probe    By = "probe"  // the layout itself
 )
 
 // Encode is a certificate as a file: a line for each leaf.

@@ -1,10 +1,11 @@
 package search
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"errors"
-
+	"math/bits"
 	"slices"
 
 	"ptc/foresight/certificate"
@@ -188,7 +189,9 @@ func (f *finder) byOne(objective string, a, b *candidate) int {
 		return compare(int64(a.Devices), int64(b.Devices))
 	case "cost", "energy":
 		// Each device has one price and one power, so both are as devices times seconds.
-		return compare(int64(a.step)*int64(a.Devices), int64(b.step)*int64(b.Devices))
+		aHigh, aLow := bits.Mul64(uint64(a.step), uint64(a.Devices))
+		bHigh, bLow := bits.Mul64(uint64(b.step), uint64(b.Devices))
+		return cmp.Or(cmp.Compare(aHigh, bHigh), cmp.Compare(aLow, bLow))
 	}
 	return compare(int64(a.step), int64(b.step))
 }
@@ -253,10 +256,7 @@ func (f *finder) least(x *candidate) least {
 
 // by is what the bounds of a candidate are from.
 func (x *candidate) by() certificate.By {
-	if x.tables > 0 {
-		return certificate.ATable
-	}
-	return certificate.Facts
+	return []certificate.By{certificate.Facts, certificate.OneTable, certificate.Tables}[x.tables]
 }
 
 // push adds a branch with its bound, or makes it a leaf if it takes more memory than there is.

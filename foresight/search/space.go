@@ -310,7 +310,9 @@ func (s *Space) orders(c *Choice) [][]string {
 	if a := s.Auto.Allowed("placement"); a != nil {
 		var out [][]string
 		for _, o := range a.Sets {
-			if all := c.axes(o...); len(all) == len(c.axes("dp", "pp", "cp", "ep", "tp")) {
+			all := c.axes(o...)
+			same := func(x []string) bool { return slices.Equal(x, all) }
+			if len(all) == len(c.axes("dp", "pp", "cp", "ep", "tp")) && !slices.ContainsFunc(out, same) {
 				out = append(out, all)
 			}
 		}

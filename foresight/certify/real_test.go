@@ -1,0 +1,160 @@
+package certify
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ptc/compiler"
+	"ptc/foresight/certificate"
+	"ptc/foresight/facts"
+	"ptc/foresight/machine"
+	"ptc/foresight/search"
+	"ptc/ir/auto"
+	"ptc/runtime/program"
+)
+
+// prober is the compiler, as the search and the verifier use it.
+type prober struct{ *compiler.Prober }
+
+type refused struct {
+	error
+	code string
+}
+
+func (r refused) Code() string { return r.code }
+
+func (p prober) Probe(text string) (*program.Plan, error) {
+	plan, code, err := p.plan(text)
+	if code != "" {
+		return nil, refused{err, code}
+	}
+	return plan, err
+}
+
+func (p prober) plan(text string) (*program.Plan, string, error) {
+	x, code, err := p.ProbeText(text)
+	if err != nil {
+		return nil, code, err
+	}
+	return x.Whole(), "", nil
+}
+
+// found is the certificate of a search over a model of examples, and what it must be about.
+func found(t *testing.T, model, sizes, cluster string, l *auto.Layout) (*certificate.Certificate, *Given) {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join("..", "..", "examples", model, model+".ptl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, levels := machine.Split(cluster)
+	m, err := machine.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.On(levels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := compiler.Options{File: model + ".ptl", Source: source, Set: strings.Fields(sizes), Target: "ref", Forms: c.Device.Target}
+	p, _, err := compiler.NewProber(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Name, l.Minimize = "best", append(l.Minimize, "step_time")
+	l.Keep = append(l.Keep, auto.Kept{Word: "precision", Text: "precision { compute = bf16 }"})
+	mod, err := p.Model("layout one { precision { compute = bf16 } }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := facts.Of(mod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cert, err := search.Find(context.Background(), prober{p}, &search.Space{Facts: f, Cluster: c, Auto: l}, l.Name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert.Ptc, cert.Source, cert.Config = "1.2", "ab12", p.Config()
+	full := func(text string) (*program.Plan, error) {
+		o := o
+		o.Source, o.Layout = []byte(string(source)+"\n"+text), l.Name
+		plan, _, err := compiler.Compile(o)
+		return plan, err
+	}
+	return cert, &Given{Facts: f, Cluster: c, Auto: l, Ptc: "1.2", Source: "ab12", Config: p.Config(), Probe: prober{p}.plan, Compile: full}
+}
+
+// sizes of models that are compiled in a moment: small does little, large takes most of a device.
+const (
+	small = "layers=2 embed=512 heads=4 head=128 ffn=2048 vocab=4096 seq=256 batch=16"
+	large = "layers=4 embed=4096 heads=4 head=1024 ffn=16384 vocab=8192 seq=1024 batch=16"
+)
+
+// everyReason is a space of layouts of the large model on two nodes of four devices, in which leaves have all reasons and sources.
+func everyReason() auto.Layout {
+	return auto.Layout{Memory: 4800 << 20, Allow: []auto.Allowed{numbers("rows", 1, 4), values("zero", "1", "3"), values("recompute", "none"), values("sequence", "off"),
+		numbers("tp", 1, 2), {Word: "tensor", Sets: [][]string{{"heads", "ffn"}, {"heads", "head"}}}, {Word: "placement", Sets: [][]string{{"pp", "dp", "ep", "cp", "tp"}}}}}
+}
+
+func numbers(word string, n ...int) auto.Allowed { return auto.Allowed{Word: word, Numbers: n} }
+
+func values(word string, v ...string) auto.Allowed { return auto.Allowed{Word: word, Values: v} }
+
+// copied is a certificate that is written in another form of JSON and read again.
+func copied(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
+	t.Helper()
+	text, err := json.MarshalIndent(c, " ", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := certificate.Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestTrue: what the search finds for models, machines and objectives of several kinds is accepted, as it stands and in another form.
+func TestTrue(t *testing.T) {
+	for name, x := range map[string]struct {
+		model, sizes, cluster string
+		auto                  auto.Layout
+	}{
+		"none fits": {"gpt", small, "a100_80:2x2", auto.Layout{Memory: 1 << 20}},
+		"schedules": {"gpt", "layers=3 embed=512 heads=4 head=128 ffn=2048 vocab=4096 seq=256 batch=16", "h100:2x4", auto.Layout{Allow: []auto.Allowed{numbers("tp", 1), numbers("rows", 1), numbers("pp", 2), values("recompute", "none"), values("zero", "0"),
+			values("schedule", "1f1b", "zb_h1"), values("offload", "none", "optimizer")}}},
+		"experts": {"moe", "layers=4 embed=256 seq=128 batch=16", "h100:2x4", auto.Layout{Allow: []auto.Allowed{numbers("rows", 2), numbers("tp", 1), numbers("ep", 2), numbers("pp", 1, 2), values("recompute", "auto"),
+			{Word: "placement", Sets: [][]string{{"ep", "cp", "pp", "dp", "tp"}, {"tp", "dp", "pp", "ep", "cp"}, {"dp", "tp", "pp", "ep", "cp"}}}}}},
+		"cost":   {"gpt", small, "a100_80:2x4", auto.Layout{Minimize: []string{"cost"}, Allow: []auto.Allowed{{Word: "devices", Least: 2}, numbers("rows", 1), values("recompute", "none")}}},
+		"memory": {"gpt", small, "a100_80:1x4", auto.Layout{Minimize: []string{"memory"}, Allow: []auto.Allowed{numbers("rows", 2), values("stages", "even"), values("sequence", "on")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, g := found(t, x.model, x.sizes, x.cluster, &x.auto)
+			done := 0
+			v, err := Verify(copied(t, c), g, func(n, all int) {
+				if done++; n != done || n > all {
+					t.Errorf("%d of %d after %d steps", n, all, done)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v, %d leaves, winner %v", *v, len(c.Leaves), c.Winner)
+			by := map[string]int{}
+			for _, l := range c.Leaves {
+				by[string(l.Why)+" "+string(l.By)]++
+			}
+			t.Log(by)
+			if (v.Winner == nil) != (c.Winner < 0) || v.Compiled < one(c.Winner >= 0) || v.Tables != len(c.Tables) {
+				t.Errorf("%+v", v)
+			}
+			if v.Winner != nil && *v.Winner != c.Leaves[c.Winner] {
+				t.Errorf("the winner is %+v", *v.Winner)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package certify
+
+import (
+	"slices"
+	"strings"
+
+	"ptc/foresight/certificate"
+	"ptc/foresight/machine"
+	"ptc/ir/auto"
+)
+
+// room is the bytes of a device that a layout may take: the layout's limit, or what the device has if that is less.
+func room(c *machine.Cluster, l *auto.Layout) int64 {
+	has := int64(c.Device.Memory.Value) - int64(c.Device.Reserve.Value)
+	if l.Memory > 0 && l.Memory < has {
+		return l.Memory
+	}
+	return has
+}
+
+// subject checks that a certificate is about what is given.
+func (k *checker) subject() error {
+	c, g := k.c, k.given
+	units := slices.Clone(g.Cluster.Sizes)
+	slices.Reverse(units)
+	var names []string
+	for _, l := range tree {
+		names = append(names, l.name)
+	}
+	switch limit := room(g.Cluster, g.Auto); {
+	case c.Version != certificate.Version:
+		return fault(Subject, "the certificate has version %d; this ptc knows version %d", c.Version, certificate.Version)
+	case c.Ptc != g.Ptc:
+		return fault(Subject, "the certificate is of ptc %s; this is %s", c.Ptc, g.Ptc)
+	case c.Source != g.Source:
+		return fault(Subject, "the certificate is of a source with another SHA-256: %s; that of the source here is %s", c.Source, g.Source)
+	case !slices.Equal(c.Config, g.Config):
+		return fault(Subject, "the certificate is of another config: %s; here it is %s", config(c.Config), config(g.Config))
+	case c.Layout != g.Auto.Name:
+		return fault(Subject, "the certificate is of the layout `%s`; this is `%s`", c.Layout, g.Auto.Name)
+	case c.Machine.Name != g.Cluster.Name:
+		return fault(Subject, "the certificate is of the machine %s; the layout is for %s", c.Machine.Name, g.Cluster.Name)
+	case !slices.Equal(c.Machine.Levels, units):
+		return fault(Subject, "the certificate is of a machine with levels of %v units; the layout is for %v", c.Machine.Levels, units)
+	case c.Machine.SHA256 != g.Cluster.Hash:
+		return fault(Subject, "the certificate is of another machine, whose description has the SHA-256 %s; here it has %s", c.Machine.SHA256, g.Cluster.Hash)
+	case c.Memory != limit:
+		return fault(Subject, "the certificate lets layouts take %d bytes of a device; the limit is %d", c.Memory, limit)
+	case !slices.Equal(c.Objectives, g.Auto.Minimize):
+		return fault(Subject, "the certificate minimizes %s; the layout says %s", strings.Join(c.Objectives, ", "), strings.Join(g.Auto.Minimize, ", "))
+	case !slices.Equal(c.Dimensions, names):
+		return fault(Subject, "the certificate has the dimensions %s; those of a space are %s", strings.Join(c.Dimensions, ", "), strings.Join(names, ", "))
+	case c.Slack < 0 || c.Slack > whole:
+		return fault(Subject, "slack is %d; it must be from 0 to %d thousandths", c.Slack, whole)
+	}
+	return nil
+}
+
+func config(c [][2]string) string {
+	if len(c) == 0 {
+		return "empty"
+	}
+	words := make([]string, len(c))
+	for i, x := range c {
+		words[i] = x[0] + "=" + x[1]
+	}
+	return strings.Join(words, " ")
+}
