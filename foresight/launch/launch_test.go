@@ -32,6 +32,18 @@ func TestMegatronFlags(t *testing.T) {
 		{"virtual stages by layers", llama + "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 --global-batch-size 8", 4, func(r *Run) bool { return r.Chunks == 2 && r.Schedule == "interleaved" && r.Microbatches() == 4 }},
 		{"one virtual stage is none", llama + "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 4", 2, func(r *Run) bool { return r.Chunks == 1 && r.Schedule == "1f1b" }},
 		{"uneven stages", small + "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 3", 4, func(r *Run) bool { return slices.Equal(r.Stages, []int{1, 2, 2, 3}) }},
+		{"stages, written out", small + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout E,t|(tt|)*2,t*3L --global-batch-size 8", 2, func(r *Run) bool {
+			return slices.Equal(r.Stages, []int{1, 2, 2, 3}) && r.Chunks == 2 && r.Schedule == "interleaved"
+		}},
+		{"one stage a device, written out", small + "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout (Et|)*1(tt|)*2tttL", 4, func(r *Run) bool {
+			return slices.Equal(r.Stages, []int{1, 2, 2, 3}) && r.Chunks == 1 && r.Schedule == "1f1b"
+		}},
+		{"even stages, written out", small + "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout Ett|(t*2|)*2ttL", 4, func(r *Run) bool { return r.Stages == nil && r.Chunks == 1 }},
+		{"embedding and loss as blocks", strings.ReplaceAll(small, "--num-layers 8", "--num-layers 10") + "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3 --global-batch-size 8 --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split", 2, func(r *Run) bool {
+			return slices.Equal(r.Stages, []int{2, 3, 3, 2}) && r.Chunks == 2
+		}},
+		{"a ring", small + "--context-parallel-size 2 --cp-comm-type p2p", 2, func(r *Run) bool { return r.Ring && r.Zigzag }},
+		{"gathered keys and values", small + "--context-parallel-size 2 --cp-comm-type all_gather", 2, func(r *Run) bool { return !r.Ring && !r.Zigzag }},
 		{"padded vocabulary", strings.ReplaceAll(small, "--vocab-size 512", "--vocab-size 501") + "--tensor-model-parallel-size 4", 4, func(r *Run) bool { return r.Vocab == 512 }},
 		{"vocabulary that needs no padding", small + "--tensor-model-parallel-size 8", 8, func(r *Run) bool { return r.Vocab == 512 }},
 		{"warm-up as a fraction", small + "--train-iters 500 --lr-decay-iters 400 --lr-warmup-fraction .1", 1, func(r *Run) bool { return r.Warmup == 40 && r.DecaySteps == 400 && r.Steps == 500 }},
@@ -74,6 +86,20 @@ func TestMistakes(t *testing.T) {
 		{"megatron", small + "--multi-latent-attention", 1, []string{"multi-latent attention"}},
 		{"megatron", small + "--tensor-model-parallel-size 99999999999", 1, []string{"--tensor-model-parallel-size 99999999999"}},
 		{"megatron", small + "--train-iters 5 --train-samples 5", 1, []string{"--train-iters 5", "--train-samples 5"}},
+		{"megatron", small + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et*3|m|t*5L", 2, []string{"Et*3|m|t*5L", "several tokens"}},
+		{"megatron", small + "--pipeline-model-parallel-size 3 --pipeline-model-parallel-layout Et*4||t*4L", 3, []string{"stage 2 of 3 has no block"}},
+		{"megatron", small + "--pipeline-model-parallel-size 3 --pipeline-model-parallel-layout Et*4|t*4L", 3, []string{"2 stages", "--pipeline-model-parallel-size 3"}},
+		{"megatron", small + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et*4|t*5L", 2, []string{"9 blocks", "--num-layers 8"}},
+		{"megatron", small + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout t*4|t*4L", 2, []string{"one E"}},
+		{"megatron", small + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Ex*4|t*4L", 2, []string{"`x`"}},
+		{"megatron", small + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout E(t*9999|)*9999L", 2, []string{"more than"}},
+		{"megatron", small + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et*4|t*4L --decoder-first-pipeline-num-layers 4", 2, []string{"--decoder-first-pipeline-num-layers 4", "Et*4|t*4L"}},
+		{"megatron", small + "--pipeline-model-parallel-size 8 --account-for-loss-in-pipeline-split", 8, []string{"--account-for-loss-in-pipeline-split", "9 layers"}},
+		{"megatron", strings.ReplaceAll(small, "--num-layers 8", "--num-layers 7") + "--pipeline-model-parallel-size 8 --account-for-loss-in-pipeline-split", 8, []string{"more stages than layers"}},
+		{"megatron", small + "--context-parallel-size 2 --cp-comm-type a2a", 2, []string{"--cp-comm-type a2a", "use p2p"}},
+		{"megatron", small + "--context-parallel-size 2 --cp-comm-type a2a+p2p", 2, []string{"--cp-comm-type a2a+p2p", "use p2p"}},
+		{"megatron", small + "--context-parallel-size 2 --cp-comm-type p2p all_gather", 2, []string{"p2p all_gather", "all layers"}},
+		{"megatron", small + "--context-parallel-size 2 --cp-comm-type ring", 2, []string{"--cp-comm-type ring", "expected"}},
 		{"torchtitan", "--model.flavor 8B --parallelism.tensor_parallel_degree 3", 8, []string{"--devices 8", "tensor_parallel_degree = 3"}},
 		{"torchtitan", "--model.flavor 8B --training.global_batch_size 9", 8, []string{"global_batch_size = 9", "local_batch_size"}},
 		{"torchtitan", "--model.flavour 8B", 8, []string{"model.flavour", "did you mean"}},

@@ -21,7 +21,9 @@ var megatronFlags = []group{
 	{translated, "", `tensor-model-parallel-size:int pipeline-model-parallel-size:int context-parallel-size:int
 		expert-model-parallel-size:int expert-tensor-parallel-size:int sequence-parallel
 		num-layers-per-virtual-pipeline-stage:int num-virtual-stages-per-pipeline-rank:int
-		decoder-first-pipeline-num-layers:int decoder-last-pipeline-num-layers:int no-overlap-p2p-communication
+		decoder-first-pipeline-num-layers:int decoder-last-pipeline-num-layers:int
+		pipeline-model-parallel-layout:string account-for-embedding-in-pipeline-split account-for-loss-in-pipeline-split
+		no-overlap-p2p-communication
 		cp-comm-type:many use-distributed-optimizer num-distributed-optimizer-instances:int
 		use-megatron-fsdp use-custom-fsdp use-torch-fsdp2 data-parallel-sharding-strategy:string
 		torch-fsdp2-no-reshard-after-forward use-tp-pp-dp-mapping

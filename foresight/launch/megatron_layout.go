@@ -59,18 +59,45 @@ func megatronOrder(l *line, r *Run) {
 			r.Kept = append(r.Kept, "--sequence-parallel")
 		}
 	}
-	r.Ring, r.Zigzag = true, true
-	for _, kind := range l.settings["cp-comm-type"].values {
-		if r.CP > 1 && kind != "p2p" {
-			l.refuse("cp-comm-type", "attention over context parallel ranks is a ring (p2p) in ptc's causal order; a2a and all_gather have no counterpart with that order")
-		}
-	}
-	l.has("cp-comm-type")
+	l.origin(r, "cp", "context-parallel-size")
+	megatronContext(l, r)
 	l.origin(r, "tp", "tensor-model-parallel-size")
 	l.origin(r, "pp", "pipeline-model-parallel-size")
-	l.origin(r, "cp", "context-parallel-size")
 	l.origin(r, "ep", "expert-model-parallel-size")
 	l.origin(r, "sequence", "sequence-parallel")
+}
+
+// megatronContext reads how attention combines the shards of a sequence: the same way in every
+// layer, by a ring or by gathered keys and values.
+func megatronContext(l *line, r *Run) {
+	const name = "cp-comm-type"
+	r.Ring, r.Zigzag = true, true
+	l.has(name)
+	kinds := l.settings[name].values
+	if r.CP == 1 || len(kinds) == 0 {
+		if len(kinds) > 0 {
+			r.Kept = append(r.Kept, l.text(name, ""))
+		}
+		return
+	}
+	for _, kind := range kinds {
+		switch {
+		case kind == "a2a" || kind == "a2a+p2p":
+			l.refuse(name, "ptc has no attention that exchanges heads for positions (a2a, as in DeepSpeed-Ulysses): use p2p or all_gather, or shard heads by --tensor-model-parallel-size")
+		case kind != "p2p" && kind != "all_gather" && kind != "allgather":
+			l.refuse(name, "expected p2p, all_gather, a2a or a2a+p2p")
+		case kind != kinds[0]:
+			l.refuse(name, "a rule for the sequence holds for all layers: give one kind")
+		default:
+			continue
+		}
+		return
+	}
+	if kinds[0] != "p2p" {
+		r.Ring, r.Zigzag = false, false
+		l.notes = append(l.notes, Note{l.text(name, ""), "gathered keys and values meet queries in the order of the sequence here, so that devices have unequal work; Megatron-LM gives each device a chunk from both ends"})
+	}
+	l.origin(r, "cp", "context-parallel-size", name)
 }
 
 // divides reports a size that a degree does not divide.
@@ -88,87 +115,6 @@ func megatronBatch(l *line, r *Run) {
 	}
 	l.origin(r, "batch", "global-batch-size")
 	l.origin(r, "micro", "micro-batch-size")
-}
-
-// megatronStages reads how blocks are divided among the stages of a pipeline.
-func megatronStages(l *line, r *Run) {
-	const per, chunks, first, last = "num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank", "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers"
-	if l.has(per) && l.has(chunks) {
-		l.clash(l.text(per, ""), l.text(chunks, ""), "both say how many stages a device has")
-	}
-	if l.has(per) && (l.has(first) || l.has(last)) {
-		l.clash(l.text(per, ""), l.product([]string{first, last}), "stages of different sizes need --"+chunks)
-		return
-	}
-	n, devices := r.Layers, r.PP
-	var ends [2]int
-	for i, name := range []string{first, last} {
-		if l.has(name) {
-			ends[i] = l.positive(name, 1)
-			n -= ends[i]
-			devices--
-		}
-	}
-	if n < devices || devices > 0 && n%devices != 0 || devices == 0 && n != 0 || devices < 0 {
-		l.clash(l.text("num-layers", ""), l.text("pipeline-model-parallel-size", 1), "the layers are not divisible by the stages")
-		return
-	}
-	each := n / max(1, devices)
-	r.Chunks = l.positive(chunks, 1)
-	if l.has(per) {
-		size := l.positive(per, 1)
-		if each%size != 0 {
-			l.clash(l.text(per, ""), l.text("num-layers", ""), fmt.Sprintf("it does not divide the %d layers of a pipeline stage", each))
-			return
-		}
-		r.Chunks = each / size
-	}
-	if r.Virtual() > r.Layers {
-		l.clash(l.text(chunks, 1), l.text("num-layers", ""), "there are more stages than layers")
-		return
-	}
-	if r.Chunks > 1 {
-		least := 1
-		if l.has("no-overlap-p2p-communication") {
-			least = 2
-		}
-		if r.PP <= least {
-			l.clash(l.product([]string{per, chunks}), l.text("pipeline-model-parallel-size", 1), fmt.Sprintf("an interleaved pipeline needs more than %d stages", least))
-		}
-		if r.Microbatches()%r.PP != 0 {
-			l.clash(l.text("global-batch-size", r.Batch), l.text("pipeline-model-parallel-size", 1), fmt.Sprintf("%d microbatches of an interleaved pipeline are not divisible by its stages", r.Microbatches()))
-		}
-		r.Schedule = "interleaved"
-	}
-	r.Stages = megatronUneven(l, r, ends, each)
-	l.origin(r, "chunks", per, chunks)
-	l.origin(r, "stages", first, last)
-}
-
-// megatronUneven is the blocks of each stage, nil where all have the same number. ends are the
-// blocks of the first and the last device, 0 for as many as the others, which have each.
-func megatronUneven(l *line, r *Run, ends [2]int, each int) []int {
-	if ends[0] == 0 && ends[1] == 0 {
-		return nil
-	}
-	var out []int
-	for range r.Chunks {
-		for d := range r.PP {
-			n := each
-			switch {
-			case d == 0 && ends[0] > 0:
-				n = ends[0]
-			case d == r.PP-1 && ends[1] > 0:
-				n = ends[1]
-			}
-			if n%r.Chunks != 0 {
-				l.clash(l.text("num-layers", ""), l.text("num-virtual-stages-per-pipeline-rank", 1), fmt.Sprintf("a device's %d layers are not divisible by its stages", n))
-				return nil
-			}
-			out = append(out, n/r.Chunks)
-		}
-	}
-	return out
 }
 
 func megatronSharding(l *line, r *Run) {

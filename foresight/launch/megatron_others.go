@@ -28,8 +28,6 @@ var megatronOthers = []group{
 		encoder-pipeline-model-parallel-size:int=0
 		encoder-tensor-model-parallel-size:int=0`},
 	{refused, "residual connections are those of the dtype that the model computes in, after the norm's input", `apply-residual-connection-post-layernorm fp32-residual-connection`},
-	{refused, "how blocks are divided among stages is written with --decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers", `account-for-embedding-in-pipeline-split account-for-loss-in-pipeline-split
-		pipeline-model-parallel-layout:string`},
 	{refused, "sequences are sharded over one level of ranks here", `hierarchical-context-parallel-sizes:many hybrid-context-parallel
 		max-seqlen-per-dp-cp-rank:int`},
 	{refused, "weights that are sharded over more ranks than their products have no counterpart; use --use-megatron-fsdp", `enable-full-sharding-in-hsdp expert-tensor-parallel-num-weight-shards:int=1

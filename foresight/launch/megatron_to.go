@@ -15,6 +15,8 @@ func toMegatron(r *Run) (string, []Note, error) {
 	}
 	w.model(r)
 	w.mesh(r)
+	w.stages(r)
+	w.context(r)
 	w.memory(r)
 	w.training(r)
 	w.kept(r)
@@ -30,11 +32,11 @@ func megatronLacks(r *Run) error {
 		return fmt.Errorf("attention in windows of std.models has no counterpart that ptc writes for Megatron-LM: set window = 0")
 	case r.Schedule != "1f1b" && r.Schedule != "interleaved":
 		return fmt.Errorf("the pipeline's schedule `%s` has no counterpart in Megatron-LM: use 1f1b or interleaved", r.Schedule)
-	case (len(r.Stages) > 0 || r.Layers%r.Virtual() != 0) && !r.endsAlone():
-		return fmt.Errorf("stages of these sizes have no counterpart in Megatron-LM, where the first and the last device alone may have another number of blocks")
+	case len(r.Stages) == 0 && evenly(r.Layers, r.Virtual(), [2]int{}) == nil:
+		return fmt.Errorf("there are %d stages of %s", r.Virtual(), count(r.Layers, "block"))
 	case r.Chunks > 1 && r.Microbatches()%r.PP != 0:
 		return fmt.Errorf("Megatron-LM's interleaved pipelines take a multiple of the %d stages as the number of microbatches, and there are %d", r.PP, r.Microbatches())
-	case r.CP > 1 && !(r.Ring && r.Zigzag):
+	case r.CP > 1 && r.Ring && !r.Zigzag:
 		return fmt.Errorf("Megatron-LM shards a sequence in zigzag order over a ring: write { attention = ring  order = zigzag }")
 	case r.Zero > 1 && r.PP > 1:
 		return fmt.Errorf("`zero %d` with a pipeline has no counterpart in Megatron-LM: use `zero 1`", r.Zero)
@@ -160,35 +162,44 @@ func (w *flagWriter) mesh(r *Run) {
 	}
 	w.when(r.Outer, "use-tp-pp-dp-mapping")
 	w.when(r.Sequence, "sequence-parallel")
-	w.stages(r)
+}
+
+// context writes how attention combines the shards of a sequence.
+func (w *flagWriter) context(r *Run) {
+	if r.CP == 1 || r.Ring {
+		return
+	}
+	w.add("cp-comm-type", "all_gather")
+	w.notes = append(w.notes, Note{"attention = gather", "Megatron-LM gives each device a chunk of the sequence from both ends, so that all have the same work; here they lie in its order"})
 }
 
 // stages writes how blocks are divided among stages.
 func (w *flagWriter) stages(r *Run) {
 	if len(r.Stages) == 0 && r.Layers%r.Virtual() == 0 {
 		if r.Chunks > 1 {
-			w.add("num-layers-per-virtual-pipeline-stage", r.Layers/r.Virtual())
+			w.add(perStage, r.Layers/r.Virtual())
 		}
 		return
 	}
-	first, last := r.ends()
-	if len(r.Stages) == 0 {
-		w.notes = append(w.notes, Note{"", fmt.Sprintf("%d layers are not divisible by %d stages: the last device gets fewer", r.Layers, r.Virtual())})
-	} else {
-		w.add("decoder-first-pipeline-num-layers", first)
+	stages := r.Stages
+	if len(stages) == 0 {
+		stages = evenly(r.Layers, r.Virtual(), [2]int{})
+		w.notes = append(w.notes, Note{"", fmt.Sprintf("%d layers are not divisible by %d stages: the first ones get one more", r.Layers, r.Virtual())})
 	}
-	w.add("decoder-last-pipeline-num-layers", last)
+	if !r.endsAlone() {
+		w.add(stageLayout, quote(written(stages)))
+		return
+	}
+	first, last := r.ends()
+	w.add(firstStage, first)
+	w.add(lastStage, last)
 	if r.Chunks > 1 {
-		w.add("num-virtual-stages-per-pipeline-rank", r.Chunks)
+		w.add(stagesOfRank, r.Chunks)
 	}
 }
 
 // ends are the blocks of the first and of the last device.
 func (r *Run) ends() (first, last int) {
-	if len(r.Stages) == 0 {
-		each := (r.Layers + r.PP - 1) / r.PP
-		return each, r.Layers - each*(r.PP-1)
-	}
 	for c := range r.Chunks {
 		first += r.Stages[c*r.PP]
 		last += r.Stages[c*r.PP+r.PP-1]
@@ -197,8 +208,11 @@ func (r *Run) ends() (first, last int) {
 }
 
 // endsAlone reports whether the first and the last device alone have another number of blocks than
-// the others, and each device as many in every stage, which is all that Megatron-LM's flags can say.
+// the others, and each device as many in every stage, so that two numbers say it.
 func (r *Run) endsAlone() bool {
+	if len(r.Stages) == 0 {
+		return false
+	}
 	first, last := r.ends()
 	inner := 0
 	if r.PP > 2 {
@@ -216,7 +230,7 @@ func (r *Run) endsAlone() bool {
 			return false
 		}
 	}
-	return len(r.Stages) > 0 || r.Chunks == 1 && last > 0
+	return true
 }
 
 func (w *flagWriter) memory(r *Run) {

@@ -98,8 +98,8 @@ func randomStages(r *Run, x *rand.Rand, times int) {
 		for range r.Virtual() {
 			r.Stages = append(r.Stages, r.Layers/r.Virtual())
 		}
-		r.Stages[0]--
-		r.Stages[len(r.Stages)-1]++
+		r.Stages[x.Intn(len(r.Stages))]--
+		r.Stages[x.Intn(len(r.Stages))]++
 	}
 }
 
