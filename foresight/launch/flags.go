@@ -63,13 +63,19 @@ func table(groups []group) map[string]*flag {
 type given struct {
 	*flag
 	values []string
-	key    bool // a key of a file, not a flag
-	preset bool // of a file of defaults
+	key    bool   // a key of a file, not a flag
+	preset bool   // of a file of defaults
+	as     string // the name that the user wrote, where it is not the flag's
 }
 
 // text is the setting as a file or a command line has it.
 func (g given) text() string {
-	if g.key {
+	switch {
+	case g.as != "" && len(g.values) == 0:
+		return g.as
+	case g.as != "":
+		return g.as + "=" + strings.Join(g.values, ",")
+	case g.key:
 		return g.name + " = " + strings.Join(g.values, ", ")
 	}
 	out := "--" + g.name
@@ -92,8 +98,10 @@ type line struct {
 	software string
 	settings map[string]given
 	order    []string
-	read     map[string]bool // translated settings that somebody asked for
-	keys     bool            // they are keys of files
+	read     map[string]bool   // translated settings that somebody asked for
+	keys     bool              // they are keys of files
+	names    map[string]string // what messages call settings, where it is not the flag
+	kept     []string          // what is written again besides settings
 	notes    []Note
 	errs     []error
 }
@@ -167,7 +175,10 @@ func isFlag(s string) bool {
 
 // label is the setting's name.
 func (g given) label() string {
-	if g.key {
+	switch {
+	case g.as != "":
+		return g.as
+	case g.key:
 		return g.name
 	}
 	return "--" + g.name
@@ -207,6 +218,7 @@ func unknown(software, name, prefix string, known []string) error {
 // sort notes the settings that no field has, those of one reason together, and reports those
 // that are refused.
 func (l *line) sort() (kept []string, err error) {
+	kept = l.kept
 	var whys []string
 	by := map[string][]string{}
 	for _, name := range l.order {
@@ -292,6 +304,9 @@ func (l *line) text(name string, otherwise any) string {
 	}
 	if l.keys {
 		return fmt.Sprintf("%s = %v by default", name, otherwise)
+	}
+	if as := l.names[name]; as != "" {
+		return fmt.Sprintf("%s=%v by default", as, otherwise)
 	}
 	return fmt.Sprintf("--%s %v by default", name, otherwise)
 }

@@ -103,7 +103,7 @@ func TestMistakes(t *testing.T) {
 		{"torchtitan", "--model.flavor 8B --parallelism.tensor_parallel_degree 3", 8, []string{"--devices 8", "tensor_parallel_degree = 3"}},
 		{"torchtitan", "--model.flavor 8B --training.global_batch_size 9", 8, []string{"global_batch_size = 9", "local_batch_size"}},
 		{"torchtitan", "--model.flavour 8B", 8, []string{"model.flavour", "did you mean"}},
-		{"torchtitan", "--model.name flux", 8, []string{"flux", "not known"}},
+		{"torchtitan", "--model.name flux", 8, []string{"flux", "diffusion"}},
 		{"maxtext", "ici_fsdp_parallelism=4 ici_tensor_parallelism=4", 8, []string{"--devices 8", "ici_tensor_parallelism = 4"}},
 		{"maxtext", "attention_type=mla", 8, []string{"attention_type = mla"}},
 		{"maxtext", "model_name=llama3-8b", 8, []string{"llama3-8b.yml"}},

@@ -73,7 +73,11 @@ func megatronRun(l *line, devices int) (*Run, []Note, error) {
 // need is a count that has no default.
 func (l *line) need(name, why string) int {
 	if !l.has(name) {
-		l.errs = append(l.errs, fmt.Errorf("--%s is missing: %s", name, why))
+		label := l.names[name]
+		if label == "" {
+			label = "--" + name
+		}
+		l.errs = append(l.errs, fmt.Errorf("%s is missing: %s", label, why))
 		return 1
 	}
 	return l.positive(name, 1)

@@ -45,7 +45,7 @@ func megatronMesh(l *line, r *Run, devices int) {
 func megatronOrder(l *line, r *Run) {
 	r.Outer = l.has("use-tp-pp-dp-mapping")
 	if r.Outer && (r.PP == 1 || r.DP() == 1) {
-		r.Kept = append(r.Kept, "--use-tp-pp-dp-mapping")
+		r.Kept = append(r.Kept, l.text("use-tp-pp-dp-mapping", ""))
 	}
 	if l.has("expert-tensor-parallel-size") && r.Experts == 0 {
 		r.Kept = append(r.Kept, l.text("expert-tensor-parallel-size", ""))
@@ -55,8 +55,8 @@ func megatronOrder(l *line, r *Run) {
 	if r.Sequence {
 		r.divides(l, "seq-length", r.Seq, "tensor-model-parallel-size", r.TP*r.CP, "positions")
 		if r.TP == 1 {
-			l.notes = append(l.notes, Note{"--sequence-parallel", "without effect, as --tensor-model-parallel-size is 1"})
-			r.Kept = append(r.Kept, "--sequence-parallel")
+			l.notes = append(l.notes, Note{l.text("sequence-parallel", ""), "without effect, as there is no tensor parallelism"})
+			r.Kept = append(r.Kept, l.text("sequence-parallel", ""))
 		}
 	}
 	l.origin(r, "cp", "context-parallel-size")

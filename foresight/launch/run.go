@@ -216,6 +216,7 @@ func All() []Software {
 		{"deepspeed", "DeepSpeed", fromDeepSpeed, toDeepSpeed},
 		{"maxtext", "MaxText", fromMaxText, toMaxText},
 		{"megatron", "Megatron-LM", fromMegatron, toMegatron},
+		{"megatron-bridge", "Megatron-Bridge", fromBridge, toBridge},
 		{"torchtitan", "torchtitan", fromTorchtitan, toTorchtitan},
 	}
 }

@@ -198,7 +198,10 @@ func (r *Run) config(f family) string {
 }
 
 // keptEntry is the entry of the config that has what is written again for a software.
-func keptEntry(software string) string { return software + "_settings" }
+func keptEntry(software string) string { return identifier(software) + "_settings" }
+
+// identifier is a name of a software as the language can have it.
+func identifier(software string) string { return strings.ReplaceAll(software, "-", "_") }
 
 // option is an argument of an optimizer, and its entry of the config.
 type option struct {
@@ -287,7 +290,7 @@ func (r *Run) over(names ...string) string {
 // layout is the block of the layout.
 func (r *Run) layout(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nlayout %s {\n", name)
+	fmt.Fprintf(&b, "\nlayout %s {\n", identifier(name))
 	rule := func(text string, fields ...string) { b.WriteString("  " + text + r.said(fields...) + "\n") }
 	var axes []string
 	for _, a := range r.mesh() {

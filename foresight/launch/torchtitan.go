@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -45,7 +44,8 @@ var torchtitanKeys = []group{
 		comm.init_timeout_seconds:int comm.train_timeout_seconds:int comm.trace_buf_size:int comm.save_traces_folder:string
 		comm.save_traces_file_prefix:string comm.mode:string
 		debug.seed:int debug.deterministic:bool debug.deterministic_warn_only:bool debug.moe_force_load_balance:bool debug.print_config:bool
-		debug.save_config_file:string`},
+		debug.save_config_file:string debug.spmd_typechecking:bool debug.detect_anomaly:bool debug.batch_invariant:bool
+		debug.enable_structured_logging:bool`},
 	{idle, "checkpoints change no layout", `checkpoint.enable:bool checkpoint.enable_checkpoint:bool
 		checkpoint.enable_ft_dataloader_checkpoints:bool checkpoint.folder:string checkpoint.interval:int
 		checkpoint.initial_load_path:string checkpoint.initial_load_model_only:bool checkpoint.initial_load_in_hf:bool
@@ -103,12 +103,15 @@ func fromTorchtitan(in Input) (*Run, []Note, error) {
 			return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	if err := l.options(in.Args); err != nil {
+	args, err := l.preset(in.Args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := l.options(args); err != nil {
 		return nil, nil, err
 	}
 	r := NewRun()
 	r.Software = "torchtitan"
-	var err error
 	if r.Kept, err = l.sort(); err != nil {
 		return nil, nil, err
 	}
@@ -139,6 +142,10 @@ func torchtitanIdle(l *line, r *Run) {
 	}
 }
 
+// torchtitanEarlier are the names in TOML files of options that the Python configurations have
+// outside of a section.
+var torchtitanEarlier = map[string]string{"hf_assets_path": "model.hf_assets_path", "dump_folder": "job.dump_folder"}
+
 // options reads `--section.field value`, `--section.field=value`, and `--section.no-field` for
 // one that is false. Dashes in names stand for underscores.
 func (l *line) options(args []string) error {
@@ -151,6 +158,9 @@ func (l *line) options(args []string) error {
 		}
 		name, value, inline := strings.Cut(name, "=")
 		name = strings.ReplaceAll(name, "-", "_")
+		if earlier := torchtitanEarlier[name]; earlier != "" {
+			name = earlier
+		}
 		head, last, _ := strings.Cut(name, ".no_")
 		if f := torchtitanTable[head+"."+last]; last != "" && f != nil && f.kind == "bool" {
 			name, value, inline = head+"."+last, "false", true
@@ -195,66 +205,6 @@ func split(s string) []any {
 		}
 	}
 	return out
-}
-
-// flavor is a model of torchtitan.
-type flavor struct {
-	name, flavor                                    string
-	layers, embed, heads, kv, head, ffn, vocab, seq int
-	base, stretch                                   float64
-	tied                                            bool
-	experts, chosen                                 int
-}
-
-// flavors are the sizes of the models of torchtitan that std.models has, or that can be
-// written out.
-var flavors = []flavor{
-	{"llama3", "debugmodel", 6, 256, 16, 16, 16, 768, 2048, 131072, 500000, 8, false, 0, 0},
-	{"llama3", "8B", 32, 4096, 32, 8, 128, 14336, 128256, 131072, 500000, 8, false, 0, 0},
-	{"llama3", "70B", 80, 8192, 64, 8, 128, 28672, 128256, 131072, 500000, 8, false, 0, 0},
-	{"llama3", "405B", 126, 16384, 128, 8, 128, 53248, 128256, 131072, 500000, 8, false, 0, 0},
-	{"qwen3", "debugmodel", 8, 256, 16, 8, 128, 3072, 2048, 4096, 1000000, 1, true, 0, 0},
-	{"qwen3", "0.6B", 28, 1024, 16, 8, 128, 3072, 151936, 4096, 1000000, 1, true, 0, 0},
-	{"qwen3", "1.7B", 28, 2048, 16, 8, 128, 6144, 151936, 4096, 1000000, 1, true, 0, 0},
-	{"qwen3", "4B", 36, 2560, 32, 8, 128, 9728, 151936, 4096, 1000000, 1, true, 0, 0},
-	{"qwen3", "8B", 36, 4096, 32, 8, 128, 12288, 151936, 4096, 1000000, 1, false, 0, 0},
-	{"qwen3", "14B", 40, 5120, 40, 8, 128, 17408, 151936, 4096, 1000000, 1, false, 0, 0},
-	{"qwen3", "32B", 64, 5120, 64, 8, 128, 25600, 151936, 4096, 1000000, 1, false, 0, 0},
-	{"qwen3", "debugmodel_moe", 8, 256, 16, 8, 128, 768, 2048, 4096, 1000000, 1, false, 64, 8},
-	{"qwen3", "30B-A3B", 48, 2048, 32, 4, 128, 768, 151936, 262144, 1000000, 1, false, 128, 8},
-	{"qwen3", "235B-A22B", 94, 4096, 64, 4, 128, 1536, 151936, 4096, 5000000, 1, false, 128, 8},
-}
-
-func torchtitanModel(l *line, r *Run) {
-	name, kind := l.str("model.name", "llama3"), l.str("model.flavor", "debugmodel")
-	i := slices.IndexFunc(flavors, func(f flavor) bool { return f.name == name && f.flavor == kind })
-	if i < 0 {
-		var known []string
-		for _, f := range flavors {
-			known = append(known, f.name+" "+f.flavor)
-		}
-		l.errs = append(l.errs, fmt.Errorf("the model %s, %s is not known; those that std.models can have are %s", name, kind, strings.Join(known, ", ")))
-		return
-	}
-	f := flavors[i]
-	r.Layers, r.Embed, r.Heads, r.KV, r.Head, r.FFN, r.Vocab = f.layers, f.embed, f.heads, f.kv, f.head, f.ffn, f.vocab
-	r.Norm, r.Act, r.Gated, r.Positions = "rms", "silu", true, "rope"
-	r.Base, r.Stretch, r.Tied, r.Experts, r.Chosen = f.base, f.stretch, f.tied, f.experts, f.chosen
-	r.QKNorm = f.name == "qwen3"
-	if r.QKNorm {
-		r.Eps = 1e-6
-	}
-	if r.Experts > 0 {
-		r.Capacity = 1
-		l.notes = append(l.notes, Note{"", "an expert has room for its fair share of the tokens, as shapes are fixed; torchtitan drops none"})
-	}
-	r.from("layers", "%s", l.product([]string{"model.name", "model.flavor"}))
-	r.Seq = l.positive("training.seq_len", 2048)
-	if l.has("training.max_context_length") {
-		r.Seq = l.positive("training.max_context_length", 2048)
-	}
-	r.Context = max(f.seq, r.Seq)
-	l.origin(r, "seq", "training.seq_len", "training.max_context_length")
 }
 
 // torchtitanSchedules are the names of schedules there and here.
