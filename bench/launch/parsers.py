@@ -43,7 +43,44 @@ def megatron(sources):
         args.rank, args.world_size = 0, case["devices"]
         if isinstance(getattr(args, "spec", None), str):
             args.spec = [args.spec]
-        return vars(validate_args(args, {"tokenizer_type": "GPT2BPETokenizer"}))
+        fields = vars(validate_args(args, {"tokenizer_type": "GPT2BPETokenizer"}))
+        names = {"num_layers_in_first_pipeline_stage": "decoder_first_pipeline_num_layers", "num_layers_in_last_pipeline_stage": "decoder_last_pipeline_num_layers"}
+        fields["stages"] = stages(lambda name: fields.get(names.get(name, name)))
+        return fields
+    return read
+
+
+def stages(get):
+    """The blocks of each stage of a pipeline, as Megatron-LM counts them for each rank."""
+    from megatron.core.transformer.pipeline_parallel_layer_layout import LayerType, PipelineParallelLayerLayout
+    from megatron.core.transformer.transformer_block import get_num_layers_to_build
+    devices, layout = get("pipeline_model_parallel_size") or 1, get("pipeline_model_parallel_layout")
+    if layout:
+        rows = PipelineParallelLayerLayout(layout, devices).layout
+        return [rows[d][c].count(LayerType.decoder) for c in range(len(rows[0])) for d in range(devices)]
+    config = types.SimpleNamespace(pipeline_model_parallel_layout=None, **{k: get(k) for k in (
+        "num_layers", "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size", "num_layers_in_first_pipeline_stage",
+        "num_layers_in_last_pipeline_stage", "account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")})
+    config.pipeline_model_parallel_size = devices
+    chunks = config.virtual_pipeline_model_parallel_size or 1
+    return [get_num_layers_to_build(config, vp_stage=c, pp_rank=d) for c in range(chunks) for d in range(devices)]
+
+
+def megatron_bridge(sources):
+    """OmegaConf, by which Megatron-Bridge reads YAML; what comes with flags of Megatron-LM must say the same by its parser."""
+    from omegaconf import OmegaConf
+
+    from bridge_fields import of_flags, of_recipe
+    flags = megatron(sources)
+
+    def read(case):
+        fields = of_recipe(OmegaConf.to_container(OmegaConf.create(case["text"])), case.get("hf") or {}, stages)
+        if "flags" in case:
+            others = of_flags(flags({"devices": case["devices"], "args": case["flags"]}))
+            wrong = [f"{k} {v!r}, by flags {others[k]!r}" for k, v in fields.items() if v != others[k]]
+            if wrong:
+                raise ValueError("; ".join(wrong))
+        return fields
     return read
 
 
@@ -52,6 +89,10 @@ def torchtitan(sources):
     from torchtitan.config.manager import ConfigManager
 
     def read(case):
+        if "fields" in case:  # what a Python configuration says, in the place of the defaults
+            config = dataclasses.asdict(ConfigManager().parse_args([]))
+            known = {f"{s}.{k}": v for s, values in config.items() for k, v in values.items()}
+            return known | {k: v for k, v in case["fields"].items() if k in known}
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as f:
             f.write(case["text"])
             f.flush()
@@ -113,7 +154,7 @@ def deepspeed(sources):
 
 if __name__ == "__main__":
     out, sys.stdout = sys.stdout, sys.stderr
-    read = globals()[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    read = globals()[sys.argv[1].replace("-", "_")](pathlib.Path(sys.argv[2]))
     results = []
     for case in json.load(sys.stdin):
         try:

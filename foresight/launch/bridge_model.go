@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -158,7 +159,11 @@ func (c *bridge) positions() error {
 			}
 		}
 	}
-	for _, field := range []string{"model.vocab_size", "tokenizer.vocab_size"} {
+	sizes := []string{"model.vocab_size", "tokenizer.vocab_size"}
+	if c.fields["tokenizer.use_tokenizer_vocab_size"] == true {
+		slices.Reverse(sizes)
+	}
+	for _, field := range sizes {
 		if v := c.fields[field]; v != nil {
 			return c.word("vocab-size", field, literal(v))
 		}

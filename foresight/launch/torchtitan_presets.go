@@ -16,8 +16,9 @@ type preset struct {
 // presets are those of torchtitan as of August 2026 (commit b5bcd76), of the models in flavors.
 // The optimizer's other settings are torchtitan's defaults in all of them.
 var presets = []preset{
-	{"llama3", "llama3_debugmodel llama3_debugmodel_varlen_attn llama3_debugmodel_dist_gemm llama3_debugmodel_ce_loss sft_debugmodel", "debugmodel",
+	{"llama3", "llama3_debugmodel llama3_debugmodel_varlen_attn llama3_debugmodel_dist_gemm llama3_debugmodel_ce_loss", "debugmodel",
 		"optimizer.lr=8e-4 lr_scheduler.warmup_steps=2 lr_scheduler.decay_ratio=0.8 tokens=16384 training.max_context_length=2048 training.steps=10 parallelism.pipeline_parallel_schedule=Interleaved1F1B"},
+	{"llama3", "sft_debugmodel", "debugmodel", "optimizer.lr=8e-4 lr_scheduler.warmup_steps=2 lr_scheduler.decay_ratio=0.8 tokens=16384 training.max_context_length=2048 training.steps=10"},
 	{"llama3", "llama3_debugmodel_float8", "debugmodel",
 		"optimizer.lr=8e-4 lr_scheduler.warmup_steps=2 lr_scheduler.decay_ratio=0.8 tokens=16384 training.max_context_length=2048 training.steps=10 parallelism.pipeline_parallel_schedule=Interleaved1F1B model.converters=quantize.linear.float8"},
 	{"llama3", "llama3_8b", "8B", "optimizer.lr=3e-4 tokens=8192 training.max_context_length=8192 training.steps=1000"},

@@ -217,9 +217,7 @@ func torchtitanMemory(l *line, r *Run) {
 	case kind == "none":
 	case kind == "selective" || kind == "memory_budget":
 		l.notes = append(l.notes, Note{mode + " = " + kind, "ptc rematerializes modules, not operations; the layout keeps activations but those of attention. `recompute auto` with `device memory` chooses"})
-		if g, ok := l.settings[mode]; ok {
-			r.Kept = append(r.Kept, g.kept())
-		}
+		r.Kept = append(r.Kept, given{flag: torchtitanTable[mode], key: true, values: []string{kind}}.kept())
 		if g, ok := l.settings["activation_checkpoint.selective_ac_option"]; ok {
 			r.Kept = append(r.Kept, g.kept())
 		}
