@@ -160,7 +160,7 @@ hf-check: build ## hold the families of std.models to transformers: logits, impo
 	bench/hf/run.sh
 
 .PHONY: launch-check
-launch-check: build ## compare translated launch configurations by the parsers of Megatron-LM, torchtitan, DeepSpeed and MaxText
+launch-check: build ## compare translated launch configurations by the parsers of Megatron-LM, torchtitan, DeepSpeed, MaxText and others
 	bench/launch/run.sh
 
 .PHONY: gpu-check

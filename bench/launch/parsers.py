@@ -74,9 +74,9 @@ def megatron_bridge(sources):
     flags = megatron(sources)
 
     def read(case):
-        fields = of_recipe(OmegaConf.to_container(OmegaConf.create(case["text"])), case.get("hf") or {}, stages)
+        fields = of_recipe(OmegaConf.to_container(OmegaConf.create(case["text"])), case.get("hf") or {}, case["devices"], stages)
         if "flags" in case:
-            others = of_flags(flags({"devices": case["devices"], "args": case["flags"]}))
+            others = of_flags(flags({"devices": case["devices"], "args": case["flags"]}), case["devices"])
             wrong = [f"{k} {v!r}, by flags {others[k]!r}" for k, v in fields.items() if v != others[k]]
             if wrong:
                 raise ValueError("; ".join(wrong))

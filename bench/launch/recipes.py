@@ -108,8 +108,8 @@ class AutoBridge:
     def from_hf_pretrained(cls, name, **_):
         return cls(name)
 
-    def get_model_config(self, **fields):
-        return Called("AutoBridge", (self.name,), fields)
+    def get_model_config(self, **_):
+        return Called("AutoBridge", (self.name,), {})
 
     to_megatron_provider = get_model_config
 

@@ -127,7 +127,7 @@ func (c *bridge) read() error {
 				return fmt.Errorf("%s: adapters train a few parameters of a model; ptc trains all of them", c.text(name))
 			}
 		case !bridgeSections[section] || !nested:
-			return unknown("Megatron-Bridge", name, "", append(slices.Collect(maps.Keys(bridgeSections)), slices.Collect(maps.Keys(bridgeIdle))...))
+			return unknown("Megatron-Bridge", section, "", append(slices.Collect(maps.Keys(bridgeSections)), slices.Collect(maps.Keys(bridgeIdle))...))
 		default:
 			if err := c.field(section, field, name); err != nil {
 				return err

@@ -47,7 +47,7 @@ var bridgeOthers = table([]group{
 		gradient_accumulation_fusion:bool tp_comm_bulk_wgrad:bool tp_comm_bulk_dgrad:bool tp_comm_overlap_ag:bool
 		tp_comm_overlap_rs:bool tp_comm_split_ag:bool tp_comm_atomic_ag:bool tp_comm_split_rs:bool
 		tp_comm_atomic_rs:bool tp_comm_overlap_disable_qkv:bool tp_comm_overlap_disable_fc1:bool
-		tp_comm_overlap_cfg:string overlap_p2p_comm:bool batch_p2p_comm:bool batch_p2p_sync:bool
+		tp_comm_overlap_cfg:string moe_a2a_overlap:bool overlap_p2p_comm:bool batch_p2p_comm:bool batch_p2p_sync:bool
 		deallocate_pipeline_outputs:bool overlap_p2p_comm_warmup_flush:bool cpu_offloading_activations:bool
 		cpu_offloading_weights:bool cpu_offloading_double_buffering:bool barrier_with_L1_time:bool
 		use_transformer_engine_full_layer_spec:bool dense_grouped_gemm:bool align_param_gather:bool

@@ -104,6 +104,29 @@ func TestMistakes(t *testing.T) {
 		{"torchtitan", "--model.flavor 8B --training.global_batch_size 9", 8, []string{"global_batch_size = 9", "local_batch_size"}},
 		{"torchtitan", "--model.flavour 8B", 8, []string{"model.flavour", "did you mean"}},
 		{"torchtitan", "--model.name flux", 8, []string{"flux", "diffusion"}},
+		{"torchtitan", "--module llama3", 8, []string{"--config is missing"}},
+		{"torchtitan", "--module llama3 --config", 8, []string{"--config needs a value"}},
+		{"torchtitan", "--module llama3 --config llama3_9b", 8, []string{"llama3_9b", "llama3_8b", "as options"}},
+		{"torchtitan", "--module deepseek_v3 --config deepseek_v3_16b", 8, []string{"deepseek_v3_16b", "multi-latent attention"}},
+		{"torchtitan", "--model.name llama4 --model.flavor 17bx16e", 8, []string{"llama4", "shared experts"}},
+		{"megatron-bridge", bridgeSmall + "model.tensor_model_parallel_size=3", 3, []string{"model.num_attention_heads=8", "model.tensor_model_parallel_size=3"}},
+		{"megatron-bridge", bridgeSmall + "model.context_parallel_size=5", 64, []string{"--devices 64", "model.context_parallel_size=5"}},
+		{"megatron-bridge", bridgeSmall + "train.global_batch_size=6", 4, []string{"train.global_batch_size=6", "train.micro_batch_size=1"}},
+		{"megatron-bridge", bridgeSmall + "dataset.seq_length=64", 1, []string{"model.seq_length=128", "dataset.seq_length=64"}},
+		{"megatron-bridge", bridgeSmall + "model.bf16=true model.fp16=true", 1, []string{"model.bf16=true", "model.fp16=true"}},
+		{"megatron-bridge", bridgeSmall + "model.multi_latent_attention=true", 1, []string{"model.multi_latent_attention=true", "multi-latent attention"}},
+		{"megatron-bridge", bridgeSmall + "model.tensor_model_parallel_siz=2", 1, []string{"model.tensor_model_parallel_siz", "did you mean"}},
+		{"megatron-bridge", bridgeSmall + "modell.num_layers=2", 1, []string{"`modell`", "did you mean"}},
+		{"megatron-bridge", bridgeSmall + "mixed_precision=bf16_with_nvfp4_mixed", 1, []string{"nvfp4", "four bits"}},
+		{"megatron-bridge", bridgeSmall + "mixed_precision=bf17", 1, []string{"bf17", "no such recipe"}},
+		{"megatron-bridge", bridgeSmall + "model.hidden_size=wide", 1, []string{"model.hidden_size", "`wide` is not a whole number"}},
+		{"megatron-bridge", bridgeSmall + "model.hidden_size=[1,2]", 1, []string{"model.hidden_size", "not a list"}},
+		{"megatron-bridge", bridgeSmall + "model.sequence_parallel=3", 1, []string{"model.sequence_parallel=3", "true or false"}},
+		{"megatron-bridge", bridgeSmall + "model.gated_linear_unit=true model.activation_func=gelu", 1, []string{"model.activation_func=gelu"}},
+		{"megatron-bridge", bridgeSmall + "peft.dim=8", 1, []string{"peft.dim=8", "adapters"}},
+		{"megatron-bridge", bridgeSmall + "--verbose", 1, []string{"`--verbose` is not section.field=value"}},
+		{"megatron-bridge", "model.num_layers=8", 1, []string{"model.hidden_size is missing"}},
+		{"megatron-bridge", bridgeSmall + "model.pipeline_model_parallel_size=2 model.pipeline_model_parallel_layout=[[embedding,decoder],[decoder,head]]", 2, []string{"`head`"}},
 		{"maxtext", "ici_fsdp_parallelism=4 ici_tensor_parallelism=4", 8, []string{"--devices 8", "ici_tensor_parallelism = 4"}},
 		{"maxtext", "attention_type=mla", 8, []string{"attention_type = mla"}},
 		{"maxtext", "model_name=llama3-8b", 8, []string{"llama3-8b.yml"}},
@@ -245,6 +268,38 @@ log_freq = 5
 	}
 }
 
+// TestTorchtitanPresets: Python configurations are known by name, and options after the name win.
+func TestTorchtitanPresets(t *testing.T) {
+	for _, c := range []struct {
+		args    string
+		devices int
+		want    func(r *Run) bool
+	}{
+		{"--module llama3 --config llama3_8b", 8, func(r *Run) bool {
+			return r.FFN == 14336 && r.Seq == 8192 && r.Micro == 1 && r.Batch == 8 && r.TP == 1 && r.Zero == 3 && r.LR == 3e-4 && r.Steps == 1000 && r.Recompute == "none"
+		}},
+		{"--module=torchtitan.models.llama3 --config=llama3_405b --parallelism.pipeline_parallel_degree 2 --parallelism.num_pp_microbatches 4", 64, func(r *Run) bool {
+			return r.Layers == 126 && r.TP == 8 && r.PP == 2 && r.Shards == 4 && r.Products == "f8" && r.Recompute == "full" && r.Batch == 32 && r.Warmup == 600
+		}},
+		{"--module qwen3 --config qwen3_30b_a3b --parallelism.expert_parallel_degree 8", 16, func(r *Run) bool { return r.Experts == 128 && r.EP == 8 && r.QKNorm && r.Steps == 3000 }},
+		{"--module llama3 --config llama3_debugmodel --training.steps 7 --hf_assets_path x", 2, func(r *Run) bool { return r.Steps == 7 && r.Decay == "linear" && r.Warmup == 2 }},
+	} {
+		r, _, err := fromTorchtitan(Input{Devices: c.devices, Args: strings.Fields(c.args)})
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+		} else if !c.want(r) {
+			t.Errorf("%s: %+v", c.args, r)
+		}
+	}
+	for _, p := range presets {
+		for name := range strings.FieldsSeq(p.names) {
+			if _, _, err := fromTorchtitan(Input{Devices: 128, Args: []string{"--module", p.module, "--config", name}}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 func TestDeepSpeedFiles(t *testing.T) {
 	json := `{"train_batch_size": 32, "gradient_accumulation_steps": 2, "zero_optimization": {"stage": 3, "stage3_max_live_parameters": 1e9, "offload_optimizer": {"device": "cpu", "pin_memory": true}},
 		"bf16": {"enabled": "auto"}, "fp16": {"enabled": true, "loss_scale": 0}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "betas": [0.9, 0.98], "eps": "auto"}}, "steps_per_print": 10}`
@@ -262,6 +317,7 @@ func FuzzFrom(f *testing.F) {
 	f.Add("megatron", small+"--bf16")
 	f.Add("torchtitan", "[model]\nflavor = \"8B\"\n[parallelism]\ntensor_parallel_degree = 2\n")
 	f.Add("deepspeed", `{"train_batch_size": 8, "megatron_deepspeed_flags": "`+small+`"}`)
+	f.Add("megatron-bridge", "model:\n  num_layers: 4\n  hidden_size: 64\n  num_attention_heads: 4\n  seq_length: 64\n  vocab_size: 128\n  activation_func: {_target_: torch.nn.functional.silu, _call_: false}\ntrain: {micro_batch_size: 1}\nmixed_precision: bf16_mixed\n")
 	f.Add("maxtext", "base_emb_dim: 64\nbase_mlp_dim: 128\nici_fsdp_parallelism: 8\nmlp_activations: [\"gelu\"]\n")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		s, ok := Named(name)

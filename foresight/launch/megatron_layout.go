@@ -182,7 +182,7 @@ func megatronRecompute(l *line, r *Run) {
 			return
 		}
 		if n := l.positive(layers, 1); l.str(method, "") == "block" && n*r.Virtual() < r.Layers {
-			l.refuse(layers, "ptc rematerializes all blocks alike; use --recompute-method uniform, or no full recomputation")
+			l.refuse(layers, "ptc rematerializes all blocks in the same way; use the method uniform, or no full recomputation")
 			return
 		}
 		r.Recompute = "full"
