@@ -101,6 +101,9 @@ func (f *finder) reduction(c *Choice, blocks int64) (least int64) {
 		sum := int64(0)
 		for _, experts := range []bool{false, true} {
 			grads, params := f.exchanged(c, experts)
+			if grads == 0 {
+				continue // an exchange of nothing would take its latency
+			}
 			over := []string{"dp", "ep", "cp"}
 			if experts {
 				over = []string{"dp", "cp"}
