@@ -66,39 +66,32 @@ func (f *Fault) Error() string {
 	return f.Where + ": " + f.Text
 }
 
-// formulas are what parts of the space take at least.
-type formulas struct {
-	*space
-	model *cost.Model
-}
-
 // checker is a verification in progress.
 type checker struct {
 	formulas
-	c      *certificate.Certificate
-	given  *Given
-	parts  []*part          // of the leaves
-	blocks map[string]*part // layouts of tables, by their paths
-	// measured are the verifier's own tables, by their paths.
-	measured map[string]*certificate.Table
-	known    *known
+	evaluator
+	c        *certificate.Certificate
+	parts    []*part                       // of the leaves
+	blocks   map[string]*part              // layouts of tables, by their paths
+	measured map[string]*certificate.Table // the verifier's own tables, by their paths
 	verdict  Verdict
 	done     int
 	all      int // probes and compilations there are to do
 	progress func(done, all int)
 }
 
-// Verify checks that a certificate is true. Nothing of it is taken for granted: the error is the first thing that is false, a
-// *[Fault]; or another one, if the compiler or the simulator failed. Progress, which may be nil, receives how many of all layouts have been
-// compiled.
+// Verify checks that a certificate is true, and takes nothing of it for granted. The error is a *[Fault], the first thing that is
+// false; or another one if the compiler or the simulator failed. Progress, which may be nil, receives how many of all layouts have
+// been compiled.
 func Verify(c *certificate.Certificate, g *Given, progress func(done, all int)) (*Verdict, error) {
 	return newChecker(c, g, newKnown(), progress).run()
 }
 
 func newChecker(c *certificate.Certificate, g *Given, known *known, progress func(done, all int)) *checker {
-	return &checker{c: c, given: g, known: known, progress: progress, measured: map[string]*certificate.Table{},
-		verdict:  Verdict{Leaves: map[certificate.Why]int{}},
-		formulas: formulas{&space{Facts: g.Facts, cluster: g.Cluster, auto: g.Auto, flows: map[flowKey]*flow{}}, cost.New(g.Cluster, cost.Software{})}}
+	model := cost.New(g.Cluster, cost.Software{})
+	return &checker{c: c, progress: progress, measured: map[string]*certificate.Table{}, verdict: Verdict{Leaves: map[certificate.Why]int{}},
+		formulas:  formulas{&space{Facts: g.Facts, cluster: g.Cluster, auto: g.Auto, flows: map[flowKey]*flow{}}, model},
+		evaluator: evaluator{given: g, model: model, memory: room(g.Cluster, g.Auto), known: known}}
 }
 
 func (k *checker) run() (*Verdict, error) {
@@ -107,6 +100,7 @@ func (k *checker) run() (*Verdict, error) {
 			return nil, err
 		}
 	}
+	k.verdict.Probes, k.verdict.Compiled = k.probes, k.compilations
 	return &k.verdict, nil
 }
 

@@ -4,13 +4,10 @@ import (
 	"errors"
 
 	"ptc/foresight/certificate"
-	"ptc/foresight/cost"
-	"ptc/foresight/sim"
-	"ptc/runtime/program"
 )
 
-// layout is a leaf that has all choices, as the text of a block. Where its pipeline has several stages, the table of its block says how many blocks
-// each one has; without a table, a backward pass counts as two forward passes.
+// layout is a leaf that has all choices, as the text of a block. Where its pipeline has several stages, the table of its block says
+// how many blocks each one has; without a table, a backward pass counts as two forward passes.
 func (k *checker) layout(i int) string {
 	p := k.parts[i]
 	if p.size[pp] == 1 || k.divided() {
@@ -27,7 +24,8 @@ func (k *checker) layout(i int) string {
 	return k.text(p, k.cut(f, int64(k.microbatches(p)), t))
 }
 
-// evaluated probes each leaf that is a layout, and checks that the certificate says of it what was found; and that no layout takes less than its bound.
+// evaluated probes each leaf that is a layout, and checks that the certificate says the same of it; and that no layout takes less
+// than its bound.
 func (k *checker) evaluated() error {
 	below := false
 	for i := range k.c.Leaves {
@@ -109,101 +107,4 @@ func (k *checker) full() error {
 		k.step()
 	}
 	return nil
-}
-
-// taken is what a layout takes by a probe, as a leaf.
-func (k *checker) taken(text string) (l certificate.Leaf, err error) {
-	k.verdict.Probes++
-	if l, ok := k.known.probed[text]; ok {
-		return l, nil
-	}
-	plan, code, err := k.given.Probe(text)
-	switch {
-	case code != "":
-		l, err = certificate.Leaf{Why: certificate.Illegal, Code: code}, nil
-	case err == nil:
-		l.Why, l.Bytes = certificate.Over, memory(plan)
-		if l.Bytes <= k.c.Memory {
-			l.Why = certificate.Exact
-			l.PS, err = k.simulate(plan)
-		}
-	}
-	if err == nil {
-		k.known.probed[text] = l
-	}
-	return l, err
-}
-
-// compiled is what a layout takes compiled in full, as a leaf.
-func (k *checker) compiled(text string) (l certificate.Leaf, err error) {
-	k.verdict.Compiled++
-	if l, ok := k.known.compiled[text]; ok {
-		return l, nil
-	}
-	plan, err := k.given.Compile(text)
-	if err != nil {
-		return l, &refusal{err}
-	}
-	l.Bytes = memory(plan)
-	if l.PS, err = k.simulate(plan); err == nil {
-		k.known.compiled[text] = l
-	}
-	return l, err
-}
-
-// refusal is an error of a full compilation.
-type refusal struct{ error }
-
-// known is what layouts take, by their text: each is compiled once.
-type known struct {
-	probed, compiled map[string]certificate.Leaf
-	tables           map[string]certificate.Table
-	works            map[string][]cost.Part // of kernels, by their text
-}
-
-func newKnown() *known {
-	return &known{map[string]certificate.Leaf{}, map[string]certificate.Leaf{}, map[string]certificate.Table{}, map[string][]cost.Part{}}
-}
-
-// memory is the bytes of the fullest device.
-func memory(p *program.Plan) int64 {
-	most := int64(0)
-	for i := range p.Devices {
-		most = max(most, p.Devices[i].Arena)
-	}
-	return most
-}
-
-// simulate is the time of a plan's step, in ps.
-func (k *checker) simulate(plan *program.Plan) (int64, error) {
-	work, err := k.work(plan)
-	if err != nil {
-		return 0, err
-	}
-	job, err := sim.New(plan, work, k.model, sim.Options{})
-	if err != nil {
-		return 0, err
-	}
-	r, err := sim.Run(job, sim.How{})
-	if err != nil {
-		return 0, err
-	}
-	return int64(r.Step), nil
-}
-
-// work is what the kernels of a plan do. Kernels with the same text do the same, in whichever plan.
-func (k *checker) work(plan *program.Plan) (sim.Work, error) {
-	out := make(sim.Work, 0, len(plan.Kernels))
-	for _, x := range plan.Kernels {
-		parts, known := k.known.works[x.IR]
-		if !known {
-			var err error
-			if parts, err = k.model.PartsOf(x.Name, x.IR, nil); err != nil {
-				return nil, err
-			}
-			k.known.works[x.IR] = parts
-		}
-		out = append(out, parts)
-	}
-	return out, nil
 }

@@ -71,37 +71,38 @@ func (s *space) each(p *part, do func(f *flow)) {
 // time is the least time of m microbatches through stages with so many blocks, each of which takes what t says. Of device d, with
 // n blocks and w blocks on the first stages of the devices before it:
 //
-//	m · (n · (F + B) + E) + w · F + w · B + after
+//	m · (n · (F + B) + E) + w · F + w · B + R
 //
-// E counts on the device of the last stage. w · B does not count if backward passes are in two parts: their second halves may fill
-// the time. After is what follows on the first device, whose backward pass ends last, or else on device d.
-func (f *flow) time(blocks []int, m int64, t *certificate.Table, after func(blocks int64) int64) (most int64) {
-	work, has := make([]int64, len(f.ahead)), make([]int64, len(f.ahead))
+// E counts on the device of the last stage. R is the reduction of the gradients of the first device, which has the last backward
+// pass. If backward passes are in two parts, w · B does not count, since their second halves may fill the time, and R is that of
+// device d itself.
+func (f *flow) time(blocks []int, m int64, t *certificate.Table, reduce func(blocks int64) int64) (most int64) {
+	has := make([]int64, len(f.ahead))
 	for stage, n := range blocks {
 		has[f.at[stage]] += int64(n)
-		work[f.at[stage]] = wide.Add(work[f.at[stage]], wide.Mul(int64(n), t.Forward+t.Backward))
 	}
-	last := f.at[len(blocks)-1]
-	work[last] = wide.Add(work[last], t.Ends)
-	waits := t.Forward
-	if f.whole {
-		waits += t.Backward
-	}
-	w := int64(0)
-	for d := range work {
-		end := d
-		if f.whole {
-			end = 0
+	w, last := int64(0), f.at[len(blocks)-1]
+	for d, n := range has {
+		work := wide.Mul(n, t.Forward+t.Backward)
+		if d == last {
+			work = wide.Add(work, t.Ends)
 		}
-		most = max(most, wide.Add(wide.Add(wide.Mul(m, work[d]), wide.Mul(w, waits)), after(has[end])))
+		time := wide.Add(wide.Mul(m, work), wide.Mul(w, t.Forward))
+		if f.whole {
+			time = wide.Add(time, wide.Add(wide.Mul(w, t.Backward), reduce(has[0])))
+		} else {
+			time = wide.Add(time, reduce(n))
+		}
+		most = max(most, time)
 		w += int64(blocks[d])
 	}
 	return most
 }
 
 // cut is how many blocks each stage of a pipeline has. With several stages on a device, or where `allow` says that stages are
-// even, all have the same number, and those behind one more if there is a remainder, all but the last one. Else the last one has the number of blocks with
-// the least time, the first of equal ones from 1 on, of those that leave the others at most twice their share and one.
+// even, each has the same share, rounded down, and if blocks are left, the stages before the last one have one more. Else the
+// last stage has the number of blocks with the least time, apart from reductions: the first of equal ones, from 1 on. The others
+// share the rest, at most twice an equal share and one block each.
 func (s *space) cut(f *flow, m int64, t *certificate.Table) (best []int) {
 	stages := len(f.at)
 	share := s.Instances / stages
@@ -112,7 +113,7 @@ func (s *space) cut(f *flow, m int64, t *certificate.Table) (best []int) {
 	for last := 1; last <= s.Instances-(stages-1); last++ {
 		if rest := s.Instances - last; rest/(stages-1) <= 2*share+1 {
 			x := deal(rest, stages-1, last)
-			if time := f.time(x, m, t, func(int64) int64 { return 0 }); time < least {
+			if time := f.time(x, m, t, nothing); time < least {
 				best, least = x, time
 			}
 		}

@@ -11,11 +11,11 @@ import (
 	"ptc/foresight/certificate"
 )
 
-// forgery changes a certificate at random. It gives what the error must be of: checks, any of which may find the change, and a part of its text; or no
-// checks if there is nothing to change in this way.
+// forgery changes a certificate at random. It gives what the error must be of: checks, any of which may find the change, and a
+// part of its text; or no checks if there is nothing to change in this way.
 type forgery func(r *rand.Rand, c *certificate.Certificate) (checks []Check, text string)
 
-// any is a random leaf for which ok holds; −1 if there is none.
+// anyLeaf is a random leaf for which ok holds; −1 if there is none.
 func anyLeaf(r *rand.Rand, c *certificate.Certificate, ok func(l *certificate.Leaf) bool) int {
 	var all []int
 	for i := range c.Leaves {

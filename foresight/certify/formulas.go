@@ -4,12 +4,19 @@ import (
 	"math"
 
 	"ptc/foresight/certificate"
+	"ptc/foresight/cost"
 	"ptc/foresight/facts"
 	"ptc/internal/wide"
 )
 
 // least is what all layouts of a part take at least: a step in ps, and bytes on the fullest device.
 type least struct{ time, bytes int64 }
+
+// formulas say what a part of a space takes at least.
+type formulas struct {
+	*space
+	model *cost.Model
+}
 
 // whole is a slack that leaves bounds as they are.
 const whole = 1000
@@ -49,7 +56,7 @@ func (k *formulas) byModel(p *part) least {
 	if p.chose(rowsLevel) && !k.divided() {
 		flops := wide.MulDiv(k.BlockFlops, int64(p.rows), int64(k.Rows)*int64(p.size[cp])*int64(p.size[tp]))
 		third := int64(k.model.AtBest(k.DTypes, flops)) / 3
-		out.time = max(out.time, k.piped(p, &certificate.Table{Forward: third, Backward: 2 * third}, func(int64) int64 { return 0 }))
+		out.time = max(out.time, k.piped(p, &certificate.Table{Forward: third, Backward: 2 * third}, nothing))
 	}
 	return out
 }
@@ -64,8 +71,28 @@ func (k *formulas) stored(p *part) (sum int64) {
 	return sum
 }
 
-// storedOf is stored of one parameter. Zero divides what its level says among all replicas. What is not chosen yet, or is kept, is as small as it can be. Sums of gradients are there,
-// in 4 bytes, if a step has several microbatches. Each number is rounded down.
+// elems is how many elements of a parameter a device has if replicas share nothing: tp divides the first axis of tensor
+// parallelism that the parameter has and it divides, ep that of experts.
+func (k *formulas) elems(p *part, x *facts.Param) int64 {
+	n := x.Elems()
+	for _, a := range k.Tensor {
+		if x.Has(a) && k.Sizes[a]%p.size[tp] == 0 {
+			n /= int64(p.size[tp])
+			break
+		}
+	}
+	if k.ofExperts(x) {
+		n /= int64(p.size[ep])
+	}
+	return n
+}
+
+// ofExperts reports whether each expert has a parameter of its own.
+func (k *formulas) ofExperts(x *facts.Param) bool { return k.Experts != "" && x.Has(k.Experts) }
+
+// storedOf is stored of one parameter, whose parts zero divides among all replicas as its level says. A choice that is not made
+// yet, or that is kept, counts as the one with the least bytes. Sums of gradients are there, in 4 bytes, if a step has several
+// microbatches. Each number is rounded down.
 func (k *formulas) storedOf(p *part, x *facts.Param) int64 {
 	elems := k.elems(p, x)
 	level := 3
@@ -91,28 +118,27 @@ func (k *formulas) storedOf(p *part, x *facts.Param) int64 {
 
 // byBlock is what follows from the table of a block.
 //
-// Time: the arithmetic of a step, spread over all devices; the blocks through the pipeline, and then gradients over replicas; and the
-// collectives of the device with
-// the most blocks, one after the other. Bytes: those of the fullest device.
+// Time: the arithmetic of a step, spread over all devices; the blocks through the pipeline, and then the reduction of gradients;
+// and the collectives of the device with the most blocks, one after the other. Bytes: those of the fullest device.
 func (k *formulas) byBlock(p *part, t *certificate.Table) least {
 	blocks := int64((k.Instances + p.size[pp] - 1) / p.size[pp])
 	exchanges := wide.Mul(t.Exchanges, int64(k.microbatches(p))*blocks)
-	return least{max(k.spread(p), k.piped(p, t, func(blocks int64) int64 { return k.replicas(p, blocks) }), exchanges), k.fullest(p, t)}
+	return least{max(k.spread(p), k.piped(p, t, k.reductions(p)), exchanges), k.fullest(p, t)}
 }
 
-// piped is the least time of a step whose blocks take what a table says, where a device has something to do after its blocks: that of
-// the fastest schedule there may be. If there is none, nothing is known.
-func (k *formulas) piped(p *part, t *certificate.Table, after func(blocks int64) int64) int64 {
+// piped is the least time of a step whose blocks take what a table says, and whose gradients take what reduce says of a number of
+// blocks: that of the fastest schedule there may be. If there is none, nothing is known.
+func (k *formulas) piped(p *part, t *certificate.Table, reduce func(blocks int64) int64) int64 {
 	m := int64(k.microbatches(p))
 	if p.size[pp] == 1 {
-		all := int64(k.Instances)
-		return wide.Add(wide.Mul(m, wide.Add(wide.Mul(all, t.Forward+t.Backward), t.Ends)), after(all))
+		n := int64(k.Instances)
+		return wide.Add(wide.Mul(m, wide.Add(wide.Mul(n, t.Forward+t.Backward), t.Ends)), reduce(n))
 	}
-	return k.smallest(p, func(f *flow) int64 { return f.time(k.cut(f, m, t), m, t, after) })
+	return k.smallest(p, func(f *flow) int64 { return f.time(k.cut(f, m, t), m, t, reduce) })
 }
 
-// fullest is the least bytes of the fullest device. A device has for each of its blocks what is stored of it, and what the block keeps
-// for all microbatches; and for as many forward passes as it is ahead of backward passes, what the blocks of its smallest
+// fullest is the least bytes of the fullest device. A device has for each of its blocks what is stored of it, and what the block
+// keeps for all microbatches; and for as many forward passes as it is ahead of backward passes, what the blocks of its smallest
 // stage keep of a microbatch. `recompute auto` may keep nothing.
 func (k *formulas) fullest(p *part, t *certificate.Table) int64 {
 	block, kept := wide.Add(k.stored(p), t.Shared), t.Kept
@@ -140,9 +166,9 @@ func (k *formulas) fullest(p *part, t *certificate.Table) int64 {
 
 // smallest is the smallest number that the schedules of a part have; 0 if there is none.
 func (k *formulas) smallest(p *part, of func(f *flow) int64) int64 {
-	out, any := int64(math.MaxInt64), false
-	k.each(p, func(f *flow) { out, any = min(out, of(f)), true })
-	if !any {
+	out, found := int64(math.MaxInt64), false
+	k.each(p, func(f *flow) { out, found = min(out, of(f)), true })
+	if !found {
 		return 0
 	}
 	return out

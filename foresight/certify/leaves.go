@@ -42,8 +42,8 @@ func (k *checker) forms() error {
 	return nil
 }
 
-// source checks what the numbers of a leaf are from. A probe is of a layout. A part above the level of tables has its numbers from the
-// model alone; one below it, from as many tables as there are; and one at this level may have been looked at with each number of tables.
+// source checks what the numbers of a leaf are from. A probe is of a layout. A part above the level of tables has its numbers from
+// the model alone; one below it, from as many tables as there are; and one at this level, from any number of these.
 func (k *checker) source(i int, l *certificate.Leaf, p *part) error {
 	if l.By == certificate.Probe || l.Why == certificate.Illegal || l.Why == certificate.Exact {
 		switch {
@@ -94,7 +94,8 @@ func (k *checker) byTables() error {
 	return k.bounds(certificate.Tables, Blocks)
 }
 
-// bounds checks the leaves whose numbers are from one source: that the numbers are the verifier's own, and that they say what they should.
+// bounds checks the leaves whose numbers are from one source: that the numbers are the verifier's own, and that they exclude the
+// part.
 func (k *checker) bounds(by certificate.By, check Check) error {
 	for i := range k.c.Leaves {
 		l := &k.c.Leaves[i]
@@ -123,7 +124,8 @@ func (k *checker) bounds(by certificate.By, check Check) error {
 	return nil
 }
 
-// best checks that the winner is the first of the best leaves that were evaluated. Without one, no leaf may leave open whether a layout fits.
+// best checks that the winner is the first of the best leaves that were evaluated. Without one, no leaf may leave open whether a
+// layout fits.
 func (k *checker) best() error {
 	w := k.c.Winner
 	if w < -1 || w >= len(k.c.Leaves) {

@@ -3,8 +3,10 @@ package certify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,7 +120,8 @@ func copied(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
 	return out
 }
 
-// TestTrue: what the search finds for models, machines and objectives of several kinds is accepted, as it stands and in another form.
+// TestTrue: what the search finds for models, machines and objectives of several kinds is accepted, as it stands and in another
+// form.
 func TestTrue(t *testing.T) {
 	for name, x := range map[string]struct {
 		model, sizes, cluster string
@@ -144,11 +147,6 @@ func TestTrue(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("%+v, %d leaves, winner %v", *v, len(c.Leaves), c.Winner)
-			by := map[string]int{}
-			for _, l := range c.Leaves {
-				by[string(l.Why)+" "+string(l.By)]++
-			}
-			t.Log(by)
 			if (v.Winner == nil) != (c.Winner < 0) || v.Compiled < one(c.Winner >= 0) || v.Tables != len(c.Tables) {
 				t.Errorf("%+v", v)
 			}
@@ -156,5 +154,57 @@ func TestTrue(t *testing.T) {
 				t.Errorf("the winner is %+v", *v.Winner)
 			}
 		})
+	}
+}
+
+// TestFull: a full compilation that says something else than a probe refutes a certificate; a compiler that fails does not.
+func TestFull(t *testing.T) {
+	l := auto.Layout{Allow: []auto.Allowed{numbers("tp", 1), numbers("pp", 1), numbers("rows", 2), values("recompute", "none"), values("zero", "1", "3")}}
+	c, g := found(t, "gpt", small, "a100_80:1x4", &l)
+	known := newKnown()
+	verify := func(g Given) error {
+		_, err := newChecker(c, &g, known, nil).run()
+		clear(known.compiled)
+		return err
+	}
+	if err := verify(*g); err != nil {
+		t.Fatal(err)
+	}
+	changed := func(do func(p *program.Plan)) Given {
+		x := *g
+		x.Compile = func(text string) (*program.Plan, error) {
+			p, err := g.Compile(text)
+			if err == nil {
+				do(p)
+			}
+			return p, err
+		}
+		return x
+	}
+	broken, failing := *g, *g
+	broken.Compile = func(string) (*program.Plan, error) { return nil, errors.New("there is no room") }
+	failing.Probe = func(string) (*program.Plan, string, error) { return nil, "", errors.New("the disk is full") }
+	for want, x := range map[string]Given{
+		"compiled in full, the layout takes":                changed(func(p *program.Plan) { p.Devices[0].Arena += 64 }),
+		"but a full compilation does not: there is no room": broken,
+		"ps is ": changed(func(p *program.Plan) { p.Kernels = slices.Clone(p.Kernels); twice(p) }),
+	} {
+		var f *Fault
+		if err := verify(x); !errors.As(err, &f) || f.Check != Full || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v; want %s", err, want)
+		}
+	}
+	known = newKnown()
+	var f *Fault
+	if err := verify(failing); err == nil || errors.As(err, &f) || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// twice lets a plan do its largest kernel's work in place of that of all others.
+func twice(p *program.Plan) {
+	largest := slices.MaxFunc(p.Kernels, func(a, b program.Kernel) int { return len(a.IR) - len(b.IR) })
+	for i := range p.Kernels {
+		p.Kernels[i].IR = largest.IR
 	}
 }

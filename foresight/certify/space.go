@@ -45,8 +45,7 @@ type space struct {
 	flows   map[flowKey]*flow
 }
 
-// part is a part of the space: all layouts that agree in the choices that are made. What a level would choose has no meaning before it
-// has.
+// part is a part of the space: all layouts that agree in the choices that are made. Fields of later choices mean nothing.
 type part struct {
 	words     []string // one for each level that has chosen
 	devices   int
@@ -234,8 +233,8 @@ func (s *space) sequences(p *part, add adder) {
 	}
 }
 
-// allRows are the divisors of a device's rows of the batch, ascending; usually powers of two up to 16. Where a kept directive divides the
-// batch there is one choice, all rows.
+// allRows are the divisors of a device's rows of the batch, ascending; usually powers of two up to 16. Where a kept directive
+// divides the batch there is one choice, all rows.
 func (s *space) allRows(p *part, add adder) {
 	one := func(n int) { add(strconv.Itoa(n), func(p *part) { p.rows = n }) }
 	all := s.Rows / (p.size[dp] * p.size[ep])
@@ -310,8 +309,8 @@ func (s *space) eachSchedule(p *part, do func(name string, chunks int)) {
 	}
 }
 
-// placements are orders of the mesh axes with several devices: those that `allow` lists if they have all of these, each once; else pp, dp,
-// ep, cp, tp, and with several of both pp and dp also dp first.
+// placements are orders of the mesh axes with several devices: those that `allow` lists if they have all of these, each once;
+// else pp, dp, ep, cp, tp, and with several of both pp and dp also dp first.
 func (s *space) placements(p *part, add adder) {
 	lists := [][]string{{"pp", "dp", "ep", "cp", "tp"}, {"dp", "pp", "ep", "cp", "tp"}}
 	if a := s.auto.Allowed("placement"); a != nil {

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ func (k *checker) subject() error {
 	case c.Source != g.Source:
 		return fault(Subject, "the certificate is of a source with another SHA-256: %s; that of the source here is %s", c.Source, g.Source)
 	case !slices.Equal(c.Config, g.Config):
-		return fault(Subject, "the certificate is of another config: %s; here it is %s", config(c.Config), config(g.Config))
+		return fault(Subject, "the certificate is of another config: %s", another(c.Config, g.Config))
 	case c.Layout != g.Auto.Name:
 		return fault(Subject, "the certificate is of the layout `%s`; this is `%s`", c.Layout, g.Auto.Name)
 	case c.Machine.Name != g.Cluster.Name:
@@ -56,13 +57,19 @@ func (k *checker) subject() error {
 	return nil
 }
 
-func config(c [][2]string) string {
-	if len(c) == 0 {
-		return "empty"
+// another says in what a config differs from the one that is given.
+func another(said, given [][2]string) string {
+	for i := range max(len(said), len(given)) {
+		switch {
+		case i >= len(said):
+			return fmt.Sprintf("it lacks %s", given[i][0])
+		case i >= len(given):
+			return fmt.Sprintf("it has %s, which the source lacks", said[i][0])
+		case said[i][0] != given[i][0]:
+			return fmt.Sprintf("it has %s where the source has %s", said[i][0], given[i][0])
+		case said[i] != given[i]:
+			return fmt.Sprintf("%s is %s; here it is %s", said[i][0], said[i][1], given[i][1])
+		}
 	}
-	words := make([]string, len(c))
-	for i, x := range c {
-		words[i] = x[0] + "=" + x[1]
-	}
-	return strings.Join(words, " ")
+	panic("they are the same")
 }

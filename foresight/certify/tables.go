@@ -4,67 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"ptc/foresight/certificate"
-	"ptc/foresight/sim"
-	"ptc/ir/auto"
-	"ptc/runtime/program"
 )
 
-// blocksOf are the layouts that the tables of a part are of; there may be none. The first one has neither pipeline nor replicas; the second
-// one, where zero shards parameters, has the replicas of dp that they are gathered from. Either has at least two microbatches, one after the other.
-func (k *checker) blocksOf(p *part) (out []*part) {
-	if k.Instances == 0 || k.divided() {
-		return nil
-	}
-	alone := k.blockOf(p, 1, 0)
-	if alone == nil {
-		return nil
-	}
-	out = append(out, alone)
-	if p.zero == 3 {
-		if sharded := k.blockOf(p, p.size[dp], 3); sharded != nil {
-			out = append(out, sharded)
-		}
-	}
-	return out
-}
-
-// blockOf is the layout of a table: a part's choices with so many replicas and a level of zero, on as many devices as that takes, with the
-// mesh axes in the order dp, ep, cp, tp. States of the optimizer are no part of a block, so it does not matter where they are; and what
-// `recompute auto` keeps is not known, so a block takes at least as long as if it kept all. It is nil if there would be one microbatch.
-func (k *checker) blockOf(p *part, replicas, zero int) *part {
-	x := *p
-	x.size[dp], x.size[pp], x.zero = replicas, 1, zero
-	x.devices = replicas * p.size[cp] * p.size[ep] * p.size[tp]
-	x.schedule, x.chunks, x.order = "", 1, nil
-	if k.microbatches(&x) < 2 {
-		return nil
-	}
-	if x.recompute == "auto" {
-		x.recompute = "none"
-	}
-	if x.offload == "optimizer" {
-		x.offload = "none"
-	}
-	var order []string
-	for _, a := range []int{dp, ep, cp, tp} {
-		if x.size[a] > 1 {
-			x.order, order = append(x.order, a), append(order, auto.Mesh[a])
-		}
-	}
-	x.words = []string{
-		strconv.Itoa(x.devices),
-		fmt.Sprintf("dp%d pp1 cp%d ep%d tp%d", x.size[dp], x.size[cp], x.size[ep], x.size[tp]),
-		p.words[tensorLevel], p.words[sequenceLevel], p.words[rowsLevel],
-		x.recompute, strconv.Itoa(zero), x.offload, " 1", "cut", strings.Join(order, " "),
-	}
-	return &x
-}
-
-// needed are the tables that a leaf's numbers are from. A layout that was probed was a part with bounds before, from all tables there are.
+// needed are the tables that a leaf's numbers are from. A layout that was probed had bounds before, from all tables that there are.
 func (k *checker) needed(i int) []*part {
 	p := k.parts[i]
 	if len(p.words) < tabled {
@@ -127,7 +71,7 @@ func (k *checker) listed() error {
 func (k *checker) measure() error {
 	for i := range k.c.Tables {
 		said := &k.c.Tables[i]
-		own, err := k.table(k.blocks[said.At])
+		own, err := k.table(said.At, k.text(k.blocks[said.At], nil))
 		if err != nil {
 			return fmt.Errorf("tables[%d], `%s`: %w", i, said.At, err)
 		}
@@ -149,41 +93,5 @@ func (k *checker) measure() error {
 		k.verdict.Tables++
 		k.step()
 	}
-	return nil
-}
-
-// table is what a block takes in a layout, by a probe.
-func (k *checker) table(p *part) (t certificate.Table, err error) {
-	k.verdict.Probes++
-	text := k.text(p, nil)
-	if t, ok := k.known.tables[text]; ok {
-		return t, nil
-	}
-	t.At = p.path()
-	plan, code, err := k.given.Probe(text)
-	switch {
-	case code != "":
-		t.Illegal, err = code, nil
-	case err == nil:
-		err = k.block(plan, &t)
-	}
-	if err == nil {
-		k.known.tables[text] = t
-	}
-	return t, err
-}
-
-// block reads a block from a plan.
-func (k *checker) block(plan *program.Plan, t *certificate.Table) error {
-	work, err := k.work(plan)
-	if err != nil {
-		return err
-	}
-	b, err := sim.BlockOf(plan, work, k.model, k.Batch)
-	if err != nil {
-		return err
-	}
-	t.Forward, t.Backward, t.Exchanges, t.Ends = int64(b.Forward), int64(b.Backward), int64(b.Exchanges), int64(b.Ends)
-	t.Kept, t.Shared = b.Kept, b.Shared
 	return nil
 }

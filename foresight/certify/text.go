@@ -11,8 +11,8 @@ import (
 // microbatches is how many a step of a part has.
 func (s *space) microbatches(p *part) int { return s.Rows / (p.size[dp] * p.size[ep] * p.rows) }
 
-// text is a layout as a source has it, with so many blocks on each stage of its pipeline; nil is the compiler's choice. It has, in this
-// order: the mesh, what is kept, the axes that are sharded, the pipeline or accumulation, zero, recomputation, offload.
+// text is a layout as a source has it, with so many blocks on each stage of its pipeline; nil is the compiler's choice. It has, in
+// this order: the mesh, what is kept, the axes that are sharded, the pipeline or accumulation, zero, recomputation, offload.
 func (s *space) text(p *part, stages []int) string {
 	lines := append([]string{s.meshText(p)}, s.shards(p)...)
 	if m := s.microbatches(p); !s.divided() {

@@ -1,8 +1,8 @@
 package certify
 
-// covers checks that the leaves are parts of the space, and that each layout of it is in one of them: it goes through the tree from its root,
-// takes the next leaf where that is the part it is at, and divides the part where it is not. A layout that is reached so
-// is in no leaf.
+// covers checks that the leaves are parts of the space, and that each layout of it is in one of them: it goes through the tree from
+// its root, takes the next leaf where that is the part it is at, and divides the part where it is not. A layout that is reached so
+// is in no leaf. A part without layouts, such as one whose schedule does not exist, needs no leaf.
 func (k *checker) covers() error {
 	at := map[string]int{}
 	for i := range k.c.Leaves {
