@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -64,8 +65,12 @@ func (a *app) layoutVerify(path, file string, f *sourceFlags) error {
 			return p, err
 		},
 	}, nil)
-	if err != nil {
-		return inputf("%s: %w", file, err)
+	var no *certify.Fault
+	switch {
+	case errors.As(err, &no):
+		return inputf("%s: the certificate does not hold: %w", file, err)
+	case err != nil:
+		return inputf("%s: %w", path, err)
 	}
 	return a.print(verdictOf(v))
 }
