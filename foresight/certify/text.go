@@ -68,7 +68,11 @@ func (s *space) shards(p *part) (lines []string) {
 		}
 	}
 	shard(s.Batch, over(p, dp, ep))
-	shard(s.Sequence, over(p, cp))
+	ring := over(p, cp)
+	if ring != "" && s.Positions%(2*p.size[cp]) == 0 { // all devices have the same work under a causal mask
+		ring += " { attention = ring  order = zigzag }"
+	}
+	shard(s.Sequence, ring)
 	shard(s.Experts, over(p, ep))
 	var axes []string
 	for _, a := range p.tensor {

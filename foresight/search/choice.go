@@ -104,7 +104,7 @@ func (c *Choice) Block(name string, s *Space) string {
 		line("shard %s over %s", f.Batch, list(over))
 	}
 	if c.CP > 1 && !s.keeps("shard", f.Sequence) {
-		line("shard %s over cp%s", f.Sequence, s.ring())
+		line("shard %s over cp%s", f.Sequence, c.ring(f))
 	}
 	if c.EP > 1 && !s.keeps("shard", f.Experts) {
 		line("shard %s over ep", f.Experts)
@@ -139,6 +139,15 @@ func (c *Choice) Block(name string, s *Space) string {
 	}
 	out.WriteString("}\n")
 	return out.String()
+}
+
+// ring is how a sequence is divided: in zig-zag order, in which all devices have the same work under a causal mask, where its size
+// divides by twice the devices.
+func (c *Choice) ring(f *facts.Facts) string {
+	if f.Positions%(2*c.CP) != 0 {
+		return ""
+	}
+	return " { attention = ring  order = zigzag }"
 }
 
 // schedule is the options of the pipeline.

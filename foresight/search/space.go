@@ -325,9 +325,6 @@ func (s *Space) orders(c *Choice) [][]string {
 	return out
 }
 
-// ring is how a sequence is divided: in zig-zag order, which gives all devices of a causal ring the same work.
-func (s *Space) ring() string { return "" }
-
 // divisors of a number, ascending.
 func divisors(n int) (out []int) {
 	for d := 1; d <= int(math.Sqrt(float64(n))); d++ {
