@@ -13,7 +13,7 @@ def run(*words, **options):
 
 
 def launched(script, folder=work):
-    """The command line that a script would launch in a folder: its launcher is one that writes its words."""
+    """The last command line that a script would launch in a folder: its launcher is one that writes its words."""
     bin = work / "bin"
     bin.mkdir(exist_ok=True)
     for name in ("torchrun", "deepspeed", "srun", "python", "python3"):
@@ -22,13 +22,19 @@ def launched(script, folder=work):
     out = work / "launched"
     out.unlink(missing_ok=True)
     env = {"PATH": f"{bin}:/usr/bin:/bin", "LAUNCHED": str(out), "HOME": str(work)}
-    try:
-        subprocess.run(["bash", str(script), "a", "b", "c", "d", "e"], capture_output=True, cwd=folder, env=env, timeout=20)
-    except subprocess.TimeoutExpired:
-        return []
+    for arguments in (["a", "b", "c", "d", "e"], []):
+        try:
+            subprocess.run(["bash", str(script), *arguments], capture_output=True, cwd=folder, env=env, timeout=20)
+        except subprocess.TimeoutExpired:
+            return []
+        if out.exists():
+            break
     words = out.read_text().split("\0")[:-1] if out.exists() else []
-    at = next((i for i, w in enumerate(words) if w.endswith(".py")), None)
-    return words[at + 1:] if at is not None else []
+    at = max((i for i, w in enumerate(words) if w.endswith(".py")), default=None)
+    if at is None:
+        return []
+    flag = next((i for i in range(at + 1, len(words)) if words[i].startswith("--")), len(words))
+    return words[flag:]  # without the arguments that the script was given
 
 
 def value(args, flag, otherwise):

@@ -121,22 +121,19 @@ def maxtext(sources):
 
 
 def deepspeed(sources):
-    """Megatron-DeepSpeed's parser with its own checks. What it imports besides the flags is left out, and those of
-    DeepSpeed itself are declared here, as building DeepSpeed takes a compiler for GPUs."""
+    """Megatron-DeepSpeed's parser with its own checks, and DeepSpeed's of the JSON. What the former imports besides the
+    flags is left out."""
     root = sources / "megatron-deepspeed"
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    sys.path.insert(0, str(sources / "deepspeed"))
+    import deepspeed  # whose options the parser adds
+    from deepspeed.runtime.config import DeepSpeedConfig
+    deepspeed.comm.get_rank = lambda: 0
 
     def module(name, **names):
         sys.modules[name] = types.ModuleType(name)
         vars(sys.modules[name]).update(names)
 
-    def declare(parser):
-        for name in ("--deepspeed", "--deepscale", "--deepspeed_mpi"):
-            parser.add_argument(name, action="store_true")
-        for name in ("--deepspeed_config", "--deepscale_config"):
-            parser.add_argument(name)
-        return parser
-
-    module("deepspeed", __version__="0.19.0", add_config_arguments=declare)
     module("megatron", __path__=[str(root / "megatron")])
     module("megatron.global_vars", set_retro_args=None, get_retro_args=None)
     module("megatron.core", __path__=[])
@@ -148,7 +145,21 @@ def deepspeed(sources):
     def read(case):
         os.environ.update(WORLD_SIZE=str(case["devices"]), RANK="0")
         sys.argv = ["x"] + case["args"]
-        return vars(parse_args())
+        fields = vars(parse_args())
+        tree = json.loads(case["text"])
+        tree.pop("megatron_deepspeed_flags", None)
+        flags = {"train_batch_size": fields["global_batch_size"], "train_micro_batch_size_per_gpu": fields["micro_batch_size"], "gradient_clipping": fields["clip_grad"]}
+        if "--zero-stage" in case["args"]:
+            tree.setdefault("zero_optimization", {}).setdefault("stage", int(fields["zero_stage"]))
+        model = fields["tensor_model_parallel_size"] * fields["pipeline_model_parallel_size"]
+        ranks = types.SimpleNamespace(get_world_size=lambda: case["devices"], get_model_parallel_world_size=lambda: model, get_data_parallel_world_size=lambda: case["devices"] // model)
+        config = DeepSpeedConfig(flags | tree, mpu=ranks)
+        offload = config.zero_config.offload_optimizer
+        for kind, section in (("bf16", config.bfloat16_config), ("fp16", config.float16_config)):
+            fields[f"JSON: {kind}"] = section.enabled if kind in tree else fields[kind]
+        fields["JSON: batch"] = [config.train_batch_size, config.train_micro_batch_size_per_gpu, config.gradient_accumulation_steps]
+        fields["JSON: stage"], fields["JSON: offload"], fields["JSON: clip"] = config.zero_optimization_stage, offload and str(offload.device), config.gradient_clipping
+        return fields
     return read
 
 

@@ -57,10 +57,12 @@ class DeepSpeed:
 
     def cases(self):
         root = sources / "megatron-deepspeed"
-        for script in sorted(root.glob("examples_deepspeed/**/*pretrain*.sh")) + sorted(root.glob("examples_deepspeed/azure/run-1*.sh")) + sorted(root.glob("examples/pretrain_gpt*.sh")):
-            folder = work / "deepspeed"
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(script.parent, folder)
+        for script in sorted(root.glob("examples_deepspeed/**/*pretrain*.sh")) + sorted(root.glob("examples_deepspeed/azure/run-1*.sh")) + sorted(root.glob("examples/pretrain_gpt*.sh")) + \
+                sorted(root.glob("examples_deepspeed/universal_checkpointing/*/run_*.sh")) + sorted(root.glob("examples_deepspeed/run_*.sh")):
+            shutil.rmtree(work / "deepspeed", ignore_errors=True)
+            top = script.relative_to(root).parts[0]
+            shutil.copytree(root / top, work / "deepspeed" / top)
+            folder = work / "deepspeed" / script.relative_to(root).parent
             (folder / "tmp").mkdir(exist_ok=True)
             args = launched(folder / script.name, folder)
             if "--num-layers" not in args or not all(re.fullmatch(r"\d+", args[i + 1]) for i, a in enumerate(args) if a in ("--num-layers", "--micro-batch-size", "--global-batch-size")):
@@ -71,7 +73,16 @@ class DeepSpeed:
                     config = folder / (a.split("=", 1)[1] if "=" in a else args[i + 1])
             text = config.read_text() if config and config.is_file() else "{}"
             args = with_vocabulary(args)
-            yield str(script.relative_to(root)), {"devices": devices(args), "args": args, "text": text}
+            yield str(script.relative_to(root)), {"devices": self.devices(args, text), "args": args, "text": text}
+
+    def devices(self, args, text):
+        """As many as the batch of the JSON takes, where it says all of it."""
+        try:
+            tree = json.loads(text)
+            replicas = tree["train_batch_size"] // (tree["train_micro_batch_size_per_gpu"] * tree["gradient_accumulation_steps"])
+        except (ValueError, KeyError, TypeError):
+            return devices(args)
+        return replicas * value(args, "--tensor-model-parallel-size", 1) * value(args, "--pipeline-model-parallel-size", 1)
 
     def translate(self, case, out):
         file = work / "case.json"
@@ -82,17 +93,10 @@ class DeepSpeed:
         return {"devices": case["devices"], "text": text, "args": shlex.split(json.loads(text)["megatron_deepspeed_flags"])}
 
     def derive(self, case, fields):
-        """Fields that follow from others, with those of the JSON."""
-        tree = json.loads(case["text"])
+        """Fields that follow from others; parsers.py has DeepSpeed read those of the JSON."""
         fields["full"] = bool(fields["checkpoint_activations"] or fields["recompute_granularity"] == "full")
-        fields["stage"] = tree.get("zero_optimization", {}).get("stage", value(case["args"], "--zero-stage", 0))
         fields["heads"] = fields["num_key_value_heads"] or fields["num_attention_heads"]
         fields["wide"] = fields["ffn_hidden_size"] or 4 * fields["hidden_size"]
-        fields["batch"] = tree.get("train_batch_size", fields["global_batch_size"])
-        fields["micro"] = tree.get("train_micro_batch_size_per_gpu", fields["micro_batch_size"])
-        fields["clip"] = tree.get("gradient_clipping", fields["clip_grad"])
-        for kind in ("bf16", "fp16"):
-            fields[kind + " in JSON"] = tree.get(kind, {}).get("enabled", fields[kind])
 
 
 class Torchtitan:

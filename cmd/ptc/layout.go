@@ -14,9 +14,9 @@ func newLayout(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "layout COMMAND",
 		Short: "Translate layouts from and to other training software",
-		Long: `Translate a launch configuration of Megatron-LM, torchtitan, DeepSpeed or MaxText to a
-source with the same model, training and layout, and a layout back to such a
-configuration.`,
+		Long: `Translate a launch configuration of Megatron-LM, Megatron-Bridge, torchtitan, DeepSpeed
+or MaxText to a source with the same model, training and layout, and a layout back to
+such a configuration.`,
 		Example: `  ptc layout from megatron --devices 64 -o run.ptl -- --num-layers 32 --tensor-model-parallel-size 4 …
   ptc layout to megatron run.ptl`,
 		Args: exactly(),
@@ -34,10 +34,11 @@ const layoutFromLong = `Read a launch configuration and write a source that mean
 std.models if one fits, its config, training, and the layout. Comments say which
 setting each line comes from.
 
-  megatron    the flags of pretrain_gpt.py, after -- or in a file
-  torchtitan  a TOML file, or --section.field value
-  deepspeed   the JSON file, and flags of Megatron-DeepSpeed or --hf for the model
-  maxtext     YAML files, the later ones win, and key=value
+  megatron         the flags of pretrain_gpt.py, after -- or in a file
+  megatron-bridge  run_config.yaml or overrides of a recipe, section.field=value, --hf
+  torchtitan       a TOML file, --module and --config, or --section.field value
+  deepspeed        the JSON file, and flags of Megatron-DeepSpeed or --hf for the model
+  maxtext          YAML files, the later ones win, and key=value
 
 Every setting is translated, listed on stderr as without effect on the layout, or an
 error that says why ptc has no counterpart. Settings that contradict each other are an
@@ -52,6 +53,7 @@ func newLayoutFrom(a *app) *cobra.Command {
 		Short: "Write a source for another software's launch configuration",
 		Long:  layoutFromLong,
 		Example: `  ptc layout from megatron --devices 64 -o run.ptl -- --num-layers 32 --hidden-size 4096 …
+  ptc layout from megatron-bridge --devices 64 --hf config.json run.yaml -- model.tensor_model_parallel_size=4
   ptc layout from torchtitan --devices 128 llama3_405b.toml -o run.ptl
   ptc layout from deepspeed --devices 16 ds_config.json --hf config.json
   ptc layout from maxtext --devices 256 base.yml llama3-8b.yml -- ici_fsdp_parallelism=64`,
@@ -148,9 +150,9 @@ func newLayoutTo(a *app) *cobra.Command {
 		Use:   "to SOFTWARE FILE [--layout NAME]",
 		Short: "Write another software's launch configuration for a layout",
 		Long: `Read a source and write the configuration with which another software trains the same
-model in the same layout: flags of Megatron-LM, TOML of torchtitan, JSON of DeepSpeed,
-YAML of MaxText. A rule that has no counterpart there is an error; what differs is
-listed on stderr.
+model in the same layout: flags of Megatron-LM, YAML of Megatron-Bridge and MaxText,
+TOML of torchtitan, JSON of DeepSpeed. A rule that has no counterpart there is an error;
+what differs is listed on stderr.
 
 The axes of the model must have the names of std.models: batch, seq, vocab, embed,
 heads, kv, head, ffn, experts.`,

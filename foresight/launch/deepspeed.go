@@ -170,7 +170,8 @@ func (l *line) below(name string, value any) error {
 		for head := name; strings.Contains(head, "."); {
 			head = head[:strings.LastIndex(head, ".")]
 			if f := deepspeedTable[head+".*"]; f != nil {
-				l.set(given{flag: &flag{name: name, kind: "string", fate: f.fate, why: f.why}, values: []string{literal(value)}, key: true})
+				_, text := value.(string)
+				l.set(given{flag: &flag{name: name, kind: "string", fate: f.fate, why: f.why}, values: []string{literal(value)}, key: true, bare: !text})
 				return nil
 			}
 		}
@@ -212,6 +213,11 @@ func deepspeedWords(l, k *line, devices int) error {
 	}
 	if l.has("cpu-optimizer") {
 		l.word("optimizer-cpu-offload")
+	}
+	if g, ok := l.settings["loss-scale"]; ok && k.has("fp16.loss_scale") {
+		l.notes = append(l.notes, Note{g.text(), "without effect, as DeepSpeed takes " + k.text("fp16.loss_scale", 0)})
+		l.kept = append(l.kept, g.kept())
+		l.drop("loss-scale")
 	}
 	if n := l.settings["num-experts"].values; len(n) > 0 && !(len(n) == 1 && n[0] == "1") {
 		return fmt.Errorf("%s: experts in every other layer have no counterpart", l.settings["num-experts"].text())

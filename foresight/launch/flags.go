@@ -65,6 +65,7 @@ type given struct {
 	values []string
 	key    bool   // a key of a file, not a flag
 	preset bool   // of a file of defaults
+	bare   bool   // a number, true, false or null of a file, where text could stand, too
 	as     string // the name that the user wrote, where it is not the flag's
 }
 

@@ -29,6 +29,8 @@ func (l *line) key(flags map[string]*flag, name string, value any) error {
 		}
 	} else {
 		g.values = []string{literal(value)}
+		_, text := value.(string)
+		g.bare = !text
 	}
 	if f.kind == "float" || f.kind == "int" {
 		g.values[0] = strings.ReplaceAll(g.values[0], "_", "")
@@ -79,7 +81,7 @@ func (g given) kept() string {
 		case "int", "float", "bool":
 			return s
 		}
-		if s == "null" || json.Valid([]byte(s)) && strings.HasPrefix(s, "[") {
+		if g.bare && json.Valid([]byte(s)) || s == "null" || json.Valid([]byte(s)) && strings.HasPrefix(s, "[") {
 			return s
 		}
 		text, err := json.Marshal(s)

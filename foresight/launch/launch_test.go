@@ -313,6 +313,29 @@ func TestDeepSpeedFiles(t *testing.T) {
 	}
 }
 
+// TestDeepSpeedKeeps: numbers and switches without effect on the layout stay numbers and switches, and the JSON's
+// scale of the loss wins over that of the flags.
+func TestDeepSpeedKeeps(t *testing.T) {
+	json := `{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 0, "hysteresis": 2, "initial_scale_power": 11}, "flops_profiler": {"enabled": true, "output_file": null, "detailed": false}, "comms_logger": {"debug": "11"}}`
+	r, _, err := fromDeepSpeed(Input{Devices: 8, Files: []File{{"ds.json", []byte(json)}}, Args: strings.Fields(small + "--fp16 --loss-scale 12")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := toDeepSpeed(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []string{`"hysteresis": 2,`, `"initial_scale_power": 11`, `"enabled": true`, `"output_file": null`, `"detailed": false`, `"debug": "11"`, `"loss_scale": 0`, "--loss-scale 12"} {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %s in %s", w, text)
+		}
+	}
+	r, _, err = fromMegatron(Input{Devices: 1, Args: strings.Fields(small + "--bf16 --loss-scale 12")})
+	if err != nil || !slices.Contains(r.Kept, "--loss-scale 12") {
+		t.Errorf("%v, kept %v", err, r)
+	}
+}
+
 func FuzzFrom(f *testing.F) {
 	f.Add("megatron", small+"--bf16")
 	f.Add("torchtitan", "[model]\nflavor = \"8B\"\n[parallelism]\ntensor_parallel_degree = 2\n")

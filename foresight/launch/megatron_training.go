@@ -10,6 +10,10 @@ func megatronPrecision(l *line, r *Run) {
 		r.Compute, r.Params = "f16", "f16"
 		r.Scale = l.float("loss-scale", 0)
 	}
+	if l.has("loss-scale") && r.Compute != "f16" {
+		l.notes = append(l.notes, Note{l.text("loss-scale", 0), "without effect, as the model does not compute in f16"})
+		r.Kept = append(r.Kept, l.text("loss-scale", 0))
+	}
 	if l.has("grad-reduce-in-bf16") {
 		r.Reduce = "bf16"
 	}
