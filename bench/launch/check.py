@@ -9,7 +9,7 @@ from common import here, ptc, run, sources, work
 from python_configs import Bridge, TorchtitanPython
 from software import DeepSpeed, MaxText, Megatron, Torchtitan
 
-LEAST = 20  # configurations that must be equal after both translations
+LEAST = 20  # configurations of each software that must be equal after both translations
 
 
 def compare(s, a, b):
@@ -67,8 +67,13 @@ def check(s):
 
 if __name__ == "__main__":
     only = os.environ.get("LAUNCH_ONLY")
-    results = [check(s()) for s in (Megatron, Bridge, Torchtitan, TorchtitanPython, DeepSpeed, MaxText) if only in (None, s.name)]
-    equal, wrong = (sum(x) for x in zip(*results))
-    if wrong or equal < LEAST and not only:
-        raise SystemExit(f"launch: {wrong} configurations differ, and {equal} are equal; expected none, and at least {LEAST}")
-    print(f"launch: {equal} configurations are equal")
+    total, differ = {}, 0
+    for s in (Megatron, Bridge, Torchtitan, TorchtitanPython, DeepSpeed, MaxText):
+        if only in (None, s.name):
+            equal, wrong = check(s())
+            total[s.name] = total.get(s.name, 0) + equal
+            differ += wrong
+    print("launch: equal are " + ", ".join(f"{n} of {name}" for name, n in total.items()))
+    few = [name for name, n in total.items() if n < LEAST]
+    if differ or few:
+        raise SystemExit(f"launch: {differ} configurations differ; expected none, and at least {LEAST} that are equal" + "".join(f"; {name} has fewer" for name in few))

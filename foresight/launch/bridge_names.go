@@ -14,8 +14,7 @@ var bridgeNames = map[string]string{
 	"microbatch_group_size_per_vp_stage":   "microbatch-group-size-per-virtual-pipeline-stage",
 }
 
-// bridgeSections are the sections of which settings are read one by one, each with the part of
-// the configuration that it is.
+// bridgeSections are the sections whose settings are read one by one.
 var bridgeSections = map[string]bool{"model": true, "train": true, "optimizer": true, "scheduler": true, "ddp": true, "dist": true, "mixed_precision": true}
 
 // bridgeIdle are sections without effect on the layout.

@@ -10,7 +10,9 @@ import (
 // config_registry.py. Functions that choose kernels alone share a line.
 type preset struct {
 	module, names, flavor string
-	settings              string // name=value, of those that say something about the layout or training
+	// settings are name=value, of those that say something about the layout or training; tokens
+	// is training.num_tokens_per_microbatch_per_dp_rank.
+	settings string
 }
 
 // presets are those of torchtitan as of August 2026 (commit b5bcd76), of the models in flavors.
