@@ -8,6 +8,7 @@ import (
 	"ptc/ir/auto"
 	"ptc/lang/syntax"
 	"ptc/passes"
+	"ptc/runtime/program"
 )
 
 // Auto is what an auto layout of the source says: that of a name, or the only one where the name is empty. The error is
@@ -20,14 +21,21 @@ func (p *Prober) Auto(name string) (*auto.Layout, error) {
 	return l, nil
 }
 
-// ProbeText is Probe of a layout as the text of its block. Code is that of the first mistake, if the layout is refused.
-func (p *Prober) ProbeText(text string) (x *Probed, code string, err error) {
+// Plan is what a probe of a layout, the text of its block, gives: the plan of all devices. If the layout is refused, code is that of
+// the first mistake, and that is no error.
+func (p *Prober) Plan(text string) (plan *program.Plan, code string, err error) {
 	l, err := layoutOf(text)
 	if err != nil {
 		return nil, "", err
 	}
-	x, err = p.Probe(l)
-	return x, codeOf(err), err
+	x, err := p.Probe(l)
+	if code := codeOf(err); code != "" || err != nil {
+		if code != "" {
+			err = nil
+		}
+		return nil, code, err
+	}
+	return x.Whole(), "", nil
 }
 
 // layoutOf parses the text of a layout.

@@ -23,9 +23,9 @@ func TestExponent(t *testing.T) {
 		from, end float64
 	}{
 		{"linear", power(1, 0), 0.99, 1.01},
-		{"linear beside much that is once", power(1, 3_000_000), 0.99, 1.01},
+		{"linear and much that is there once", power(1, 3_000_000), 0.99, 1.01},
 		{"quadratic", power(2, 0), 1.99, 2.01},
-		{"quadratic beside much that is once", power(2, 50_000_000), 1.99, 2.01},
+		{"quadratic and much that is there once", power(2, 50_000_000), 1.99, 2.01},
 		{"quadratic of three sizes", power(2, 0)[:3], 1.99, 2.01},
 		{"quadratic, with a step at the last size but one", power(2, 0, 0, 0, 0, 9_000_000, 9_000_000), packageLimit, 2.3},
 		{"linear, with remainders", power(1, 0, 0, 20_000, 5_000, 30_000, 0), 0, packageLimit},

@@ -18,7 +18,6 @@ import (
 	"ptc/foresight/search"
 	"ptc/foresight/sim"
 	"ptc/ir/auto"
-	"ptc/runtime/program"
 )
 
 var slow = flag.Bool("slow", false, "try all models and clusters")
@@ -98,14 +97,14 @@ func (x *trial) try(t *testing.T) {
 		t.Fatal(err)
 	}
 	space := &search.Space{Facts: f, Cluster: c, Auto: l}
-	found, cert, err := search.Find(context.Background(), prober{p}, space, "best", nil)
+	found, cert, err := search.Find(context.Background(), p, space, "best", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cert.Slack != 1000 {
 		t.Errorf("bounds were above what layouts take: slack %d", cert.Slack)
 	}
-	best := brute{o: o, c: c, p: prober{p}, space: space}
+	best := brute{o: o, c: c, p: p, space: space}
 	best.all(t)
 	if found.Best == nil && best.path == "" {
 		return
@@ -118,27 +117,6 @@ func (x *trial) try(t *testing.T) {
 	if n[certificate.Exact] == best.layouts {
 		t.Log("every layout was evaluated: bounds left out none")
 	}
-}
-
-// prober probes layouts as texts.
-type prober struct{ *compiler.Prober }
-
-type refused struct {
-	error
-	code string
-}
-
-func (r refused) Code() string { return r.code }
-
-func (p prober) Probe(text string) (*program.Plan, error) {
-	x, code, err := p.ProbeText(text)
-	if code != "" {
-		return nil, refused{err, code}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return x.Whole(), nil
 }
 
 // brute compiles every layout of a space in full.

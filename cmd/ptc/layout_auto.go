@@ -23,7 +23,6 @@ import (
 	"ptc/internal/diag"
 	"ptc/internal/units"
 	"ptc/ir/auto"
-	"ptc/runtime/program"
 )
 
 const layoutAutoLong = `Find the best layout of a model for a machine: that with the least step time, or another
@@ -159,30 +158,7 @@ func at(u *unit, pos diag.Pos, err error) error {
 	return compileError(&placed, oneSource(u.opts.File, u.opts.Source))
 }
 
-// textProber probes layouts as texts.
-type textProber struct{ *compiler.Prober }
-
-// Probe is the plan of all devices.
-func (p textProber) Probe(text string) (*program.Plan, error) {
-	x, code, err := p.ProbeText(text)
-	if code != "" {
-		return nil, refused{err, code}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return x.Whole(), nil
-}
-
-// refused is the compiler's refusal of a layout.
-type refused struct {
-	error
-	code string
-}
-
-func (r refused) Code() string { return r.code }
-
-// result is what `ptc layout auto` prints as JSON.
+// autoResult is what `ptc layout auto` prints as JSON.
 type autoResult struct {
 	Version   int                     `json:"version"`
 	Layout    string                  `json:"layout"`
@@ -218,7 +194,7 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.signals.finish(func(os.Signal) { cancel() })
 	defer a.signals.finish(nil)
-	found, cert, err := search.Find(ctx, textProber{s.prober}, space, s.auto.Name, a.searching())
+	found, cert, err := search.Find(ctx, s.prober, space, s.auto.Name, a.searching())
 	if err != nil {
 		return inputf("%s: %w", path, err)
 	}
@@ -364,7 +340,7 @@ type sensitive struct {
 
 // varied searches again on machines with other rates.
 func (s *subject) varied(ctx context.Context, found *search.Found) (out []sensitive, err error) {
-	p := search.Remembering(textProber{s.prober})
+	p := search.Remembering(s.prober)
 	for _, v := range forecast.Varied(s.cluster, s.facts.DTypes, 0.9, 1.1) {
 		f, _, err := search.Find(ctx, p, &search.Space{Facts: s.facts, Cluster: v.Cluster, Auto: s.auto}, s.auto.Name, nil)
 		if err != nil {

@@ -48,16 +48,7 @@ func (a *app) layoutVerify(path, file string, f *sourceFlags) error {
 	}
 	v, err := certify.Verify(c, &certify.Given{
 		Facts: s.facts, Cluster: s.cluster, Auto: s.auto, Source: hex.EncodeToString(s.source[:]), Ptc: compiler.Version, Config: s.prober.Config(),
-		Probe: func(text string) (*program.Plan, string, error) {
-			x, code, err := s.prober.ProbeText(text)
-			if err != nil {
-				if code != "" {
-					err = nil
-				}
-				return nil, code, err
-			}
-			return x.Whole(), "", nil
-		},
+		Probe: s.prober.Plan,
 		Compile: func(text string) (*program.Plan, error) {
 			o := u.opts
 			o.Source, o.Layout = []byte(s.prober.With(s.auto.Name, text)), s.auto.Name

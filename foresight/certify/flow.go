@@ -21,7 +21,7 @@ type flowKey struct {
 	devices, micro, parts int
 }
 
-// flow is that of a schedule for a part's microbatches, of which four for each device suffice to fill the pipeline; nil if
+// flow is that of a schedule for a part's microbatches, the first four for each device, which fill the pipeline; nil if
 // there is no such schedule.
 func (s *space) flow(p *part, name string, chunks int) *flow {
 	key := flowKey{name, p.size[pp], min(s.microbatches(p), 4*p.size[pp]), chunks}

@@ -19,32 +19,6 @@ import (
 	"ptc/runtime/program"
 )
 
-// prober is the compiler, as the search and the verifier use it.
-type prober struct{ *compiler.Prober }
-
-type refused struct {
-	error
-	code string
-}
-
-func (r refused) Code() string { return r.code }
-
-func (p prober) Probe(text string) (*program.Plan, error) {
-	plan, code, err := p.plan(text)
-	if code != "" {
-		return nil, refused{err, code}
-	}
-	return plan, err
-}
-
-func (p prober) plan(text string) (*program.Plan, string, error) {
-	x, code, err := p.ProbeText(text)
-	if err != nil {
-		return nil, code, err
-	}
-	return x.Whole(), "", nil
-}
-
 // found is the certificate of a search over a model of examples, and what it must be about.
 func found(t *testing.T, model, sizes, cluster string, l *auto.Layout) (*certificate.Certificate, *Given) {
 	t.Helper()
@@ -76,7 +50,7 @@ func found(t *testing.T, model, sizes, cluster string, l *auto.Layout) (*certifi
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, cert, err := search.Find(context.Background(), prober{p}, &search.Space{Facts: f, Cluster: c, Auto: l}, l.Name, nil)
+	_, cert, err := search.Find(context.Background(), p, &search.Space{Facts: f, Cluster: c, Auto: l}, l.Name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +61,7 @@ func found(t *testing.T, model, sizes, cluster string, l *auto.Layout) (*certifi
 		plan, _, err := compiler.Compile(o)
 		return plan, err
 	}
-	return cert, &Given{Facts: f, Cluster: c, Auto: l, Ptc: "1.2", Source: "ab12", Config: p.Config(), Probe: prober{p}.plan, Compile: full}
+	return cert, &Given{Facts: f, Cluster: c, Auto: l, Ptc: "1.2", Source: "ab12", Config: p.Config(), Probe: p.Plan, Compile: full}
 }
 
 // sizes of models that are compiled in a moment: small does little, large takes most of a device.

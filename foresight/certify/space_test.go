@@ -21,9 +21,7 @@ import (
 // nobody is a compiler that refuses every layout.
 type nobody struct{}
 
-func (nobody) Probe(string) (*program.Plan, error) {
-	return nil, refused{errors.New("it is refused"), "E0406"}
-}
+func (nobody) Plan(string) (*program.Plan, string, error) { return nil, "E0406", nil }
 
 // randomSpace are facts of no model in particular, a machine, and an auto layout.
 func randomSpace(t *testing.T, r *rand.Rand) *search.Space {

@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"errors"
 	"iter"
 	"slices"
 
@@ -29,7 +28,7 @@ func (p *probing) exchange(kind string, s machine.Spread, bytes int64) machine.P
 }
 
 func (p *probing) block(at *Choice) (t certificate.Table, err error) {
-	plan, code, err := p.probe(at.Block(p.name, p.space))
+	plan, code, err := p.prober.Plan(at.Block(p.name, p.space))
 	if t.Illegal = code; err != nil || code != "" {
 		return t, err
 	}
@@ -72,7 +71,7 @@ func (p *probing) layout(c *Choice) (certificate.Leaf, error) {
 func (p *probing) placed(c *Choice) (*program.Plan, string, error) {
 	usual := *c
 	usual.Order = c.axes("pp", "dp", "ep", "cp", "tp")
-	plan, code, err := p.probe(usual.Block(p.name, p.space))
+	plan, code, err := p.prober.Plan(usual.Block(p.name, p.space))
 	if plan == nil || slices.Equal(usual.Order, c.Order) {
 		return plan, code, err
 	}
@@ -93,16 +92,6 @@ func onMesh(p *program.Plan, order []string) *program.Plan {
 	out.Mesh = slices.Clone(p.Mesh)
 	slices.SortStableFunc(out.Mesh, func(a, b program.MeshAxis) int { return cmp.Compare(place(a), place(b)) })
 	return &out
-}
-
-// probe compiles a layout; code is not empty if it is none.
-func (p *probing) probe(text string) (plan *program.Plan, code string, err error) {
-	plan, err = p.prober.Probe(text)
-	var coded Coded
-	if errors.As(err, &coded) {
-		return nil, coded.Code(), nil
-	}
-	return plan, "", err
 }
 
 // memory is the bytes of the device that needs the most.

@@ -14,14 +14,11 @@ import (
 	"ptc/runtime/program"
 )
 
-// Prober compiles a layout, a block of a source, without code.
+// Prober compiles a layout, the text of a block of a source, without code.
 type Prober interface {
-	// Probe gives the plan of all devices. An error with a code says that the layout is not one.
-	Probe(layout string) (*program.Plan, error)
+	// Plan is the plan of all devices. If the compiler refuses the layout, code is that of its error, and there is no plan.
+	Plan(layout string) (plan *program.Plan, code string, err error)
 }
-
-// Coded is an error of the compiler that refuses a layout.
-type Coded interface{ Code() string }
 
 // Found is what a search found.
 type Found struct {

@@ -10,6 +10,7 @@ type remembering struct {
 
 type remembered struct {
 	plan *program.Plan
+	code string
 	err  error
 }
 
@@ -17,13 +18,13 @@ type remembered struct {
 // device.
 func Remembering(p Prober) Prober { return &remembering{p, map[string]*remembered{}} }
 
-// Probe is the plan of a layout.
-func (r *remembering) Probe(layout string) (*program.Plan, error) {
+// Plan is the plan of a layout.
+func (r *remembering) Plan(layout string) (plan *program.Plan, code string, err error) {
 	x := r.plans[layout]
 	if x == nil {
 		x = &remembered{}
-		x.plan, x.err = r.Prober.Probe(layout)
+		x.plan, x.code, x.err = r.Prober.Plan(layout)
 		r.plans[layout] = x
 	}
-	return x.plan, x.err
+	return x.plan, x.code, x.err
 }
