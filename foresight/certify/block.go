@@ -9,37 +9,26 @@ import (
 )
 
 // blocksOf are the layouts that the tables of a part are of; there may be none. The first one has neither pipeline nor replicas;
-// the second one, where zero shards parameters, has the replicas of dp that they are gathered from. Either has at least two
-// microbatches, one after the other.
+// the second one, where zero shards parameters, has the replicas of dp that they are gathered from.
 func (s *space) blocksOf(p *part) (out []*part) {
 	if s.Instances == 0 || s.divided() {
 		return nil
 	}
-	alone := s.blockOf(p, 1, 0)
-	if alone == nil {
-		return nil
-	}
-	out = append(out, alone)
+	out = append(out, s.blockOf(p, 1, 0))
 	if p.zero == 3 {
-		if sharded := s.blockOf(p, p.size[dp], 3); sharded != nil {
-			out = append(out, sharded)
-		}
+		out = append(out, s.blockOf(p, p.size[dp], 3))
 	}
 	return out
 }
 
 // blockOf is the layout of a table: a part's choices with so many replicas and a level of zero, on as many devices as that takes,
 // with the mesh axes in the order dp, ep, cp, tp. States of the optimizer are no part of a block, so it does not matter where
-// they are; and `recompute auto` may keep all, so a block takes at least as long as then. It is nil if there would be one
-// microbatch.
+// they are; and `recompute auto` may keep all, so a block takes at least as long as then.
 func (s *space) blockOf(p *part, replicas, zero int) *part {
 	x := *p
 	x.size[dp], x.size[pp], x.zero = replicas, 1, zero
 	x.devices = replicas * p.size[cp] * p.size[ep] * p.size[tp]
 	x.schedule, x.chunks, x.order = "", 1, nil
-	if s.microbatches(&x) < 2 {
-		return nil
-	}
 	if x.recompute == "auto" {
 		x.recompute = "none"
 	}

@@ -76,7 +76,7 @@ var forgeries = map[string]forgery{
 		i := r.IntN(len(c.Dimensions))
 		c.Dimensions = slices.Delete(slices.Clone(c.Dimensions), i, i+1)
 	}),
-	"slack above": subject("slack", func(r *rand.Rand, c *certificate.Certificate) { c.Slack += 1 + r.Int64N(100) }),
+	"slack above": subject("slack", func(r *rand.Rand, c *certificate.Certificate) { c.Slack = whole + 1 + r.Int64N(100) }),
 	"slack": func(r *rand.Rand, c *certificate.Certificate) ([]Check, string) {
 		c.Slack -= 1 + r.Int64N(900)
 		return []Check{Facts, Blocks}, "by the verifier's formula"

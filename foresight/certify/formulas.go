@@ -56,7 +56,7 @@ func (k *formulas) byModel(p *part) least {
 	if p.chose(rowsLevel) && !k.divided() {
 		flops := wide.MulDiv(k.BlockFlops, int64(p.rows), int64(k.Rows)*int64(p.size[cp])*int64(p.size[tp]))
 		third := int64(k.model.AtBest(k.DTypes, flops)) / 3
-		out.time = max(out.time, k.piped(p, &certificate.Table{Forward: third, Backward: 2 * third}, nothing))
+		out.time = max(out.time, k.piped(p, &certificate.Table{Forward: third, Backward: 2 * third}, apart))
 	}
 	return out
 }
@@ -123,18 +123,18 @@ func (k *formulas) storedOf(p *part, x *facts.Param) int64 {
 func (k *formulas) byBlock(p *part, t *certificate.Table) least {
 	blocks := int64((k.Instances + p.size[pp] - 1) / p.size[pp])
 	exchanges := wide.Mul(t.Exchanges, int64(k.microbatches(p))*blocks)
-	return least{max(k.spread(p), k.piped(p, t, k.reductions(p)), exchanges), k.fullest(p, t)}
+	return least{max(k.spread(p), k.piped(p, t, &exchanging{k.reductions(p), k.message(p)}), exchanges), k.fullest(p, t)}
 }
 
-// piped is the least time of a step whose blocks take what a table says, and whose gradients take what reduce says of a number of
-// blocks: that of the fastest schedule there may be. If there is none, nothing is known.
-func (k *formulas) piped(p *part, t *certificate.Table, reduce func(blocks int64) int64) int64 {
+// piped is the least time of a step whose blocks take what a table says, and whose exchanges what x says: that of the fastest
+// schedule there may be. If there is none, nothing is known.
+func (k *formulas) piped(p *part, t *certificate.Table, x *exchanging) int64 {
 	m := int64(k.microbatches(p))
 	if p.size[pp] == 1 {
 		n := int64(k.Instances)
-		return wide.Add(wide.Mul(m, wide.Add(wide.Mul(n, t.Forward+t.Backward), t.Ends)), reduce(n))
+		return wide.Add(wide.Mul(m, wide.Add(wide.Mul(n, t.Forward+t.Backward), t.Ends)), x.gradients(n, all))
 	}
-	return k.smallest(p, func(f *flow) int64 { return f.time(k.cut(f, m, t), m, t, reduce) })
+	return k.smallest(p, func(f *flow) int64 { return f.time(k.cut(f, m, t), m, t, x) })
 }
 
 // fullest is the least bytes of the fullest device. A device has for each of its blocks what is stored of it, and what the block

@@ -42,6 +42,7 @@ type Param struct {
 	Bytes  int64 // of an element
 	States int64 // of the optimizer's states for an element
 	Block  bool  // there is one in each of Facts.Blocks
+	Before bool  // it is none of a block, and the first block depends on it, as on an embedding
 }
 
 // Elems is how many elements a parameter has.
@@ -76,6 +77,7 @@ func Of(m *ir.Module) (*Facts, error) {
 		}
 	}
 	x.Module = moduleOf(m, x.Blocks)
+	before := x.before(f)
 	states := map[string]int64{}
 	for _, a := range f.Args {
 		if a.Role == ir.RoleState {
@@ -87,6 +89,7 @@ func Of(m *ir.Module) (*Facts, error) {
 		switch a.Role {
 		case ir.RoleParam:
 			p := Param{Path: a.Path, Axes: a.Value.Type.Axes, Bytes: int64(a.Value.Type.DType.Size()), States: states[a.Path], Block: x.Blocks != "" && strings.HasPrefix(a.Path, x.Blocks+".{i}.")}
+			p.Before = !p.Block && before[a.Value]
 			x.Params = append(x.Params, p)
 			for _, d := range a.Value.Type.Axes {
 				x.Sizes[d.Name] = d.Size
@@ -101,6 +104,30 @@ func Of(m *ir.Module) (*Facts, error) {
 	x.axes()
 	x.arithmetic(f)
 	return x, nil
+}
+
+// before is all that the first run of the blocks depends on.
+func (x *Facts) before(f *ir.Func) map[*ir.Value]bool {
+	out := map[*ir.Value]bool{}
+	first := slices.IndexFunc(f.Ops, func(o *ir.Op) bool { return o.Run != nil && o.Run.Stack.Name == x.Blocks })
+	if first < 0 {
+		return out
+	}
+	for _, o := range f.Ops[first:] {
+		if o.Run == f.Ops[first].Run {
+			for _, v := range o.Args {
+				out[v] = true
+			}
+		}
+	}
+	for _, o := range slices.Backward(f.Ops[:first]) {
+		if slices.ContainsFunc(o.Results, func(v *ir.Value) bool { return out[v] }) {
+			for _, v := range o.Args {
+				out[v] = true
+			}
+		}
+	}
+	return out
 }
 
 // arithmetic counts FLOPs.

@@ -2,12 +2,14 @@ package search
 
 import (
 	"math"
+	"slices"
 
 	"ptc/foresight/certificate"
 	"ptc/foresight/facts"
 	"ptc/foresight/machine"
 	"ptc/internal/collective"
 	"ptc/internal/wide"
+	"ptc/ir"
 )
 
 // least is what every layout below a choice takes at least: time of a step, bytes on a device.
@@ -38,7 +40,7 @@ func (f *finder) byFacts(c *Choice) least {
 		block := f.evaluator.best(x.DTypes, wide.MulDiv(x.BlockFlops, int64(c.Rows), int64(x.Rows)*int64(c.CP*c.TP)))
 		// Of each product there are one forward and two backward.
 		t := &certificate.Table{Forward: int64(block) / 3, Backward: int64(block) / 3 * 2}
-		out.step = max(out.step, machine.PS(f.space.pipelined(c, t, nil)))
+		out.step = max(out.step, machine.PS(f.space.pipelined(c, t, unlinked)))
 	}
 	return out
 }
@@ -84,10 +86,41 @@ func (f *finder) persistent(c *Choice) (sum int64) {
 	return sum
 }
 
-// reduction is the time of exchanging the gradients of some blocks, and the parameters that follow from them, over the replicas: a
-// device does it after its last microbatch. It is 0 where there is one microbatch, whose backward pass may hide it, and under
-// zero 2 and 3, where each microbatch has its own.
-func (f *finder) reduction(c *Choice, blocks int64) (least int64) {
+// message is the time of the quickest message of a microbatch between two stages: of what goes from block to block, in 16 bits, and
+// divided over all devices that share a block.
+func (f *finder) message(c *Choice) int64 {
+	x := f.space.Facts
+	if c.PP == 1 || f.space.fixed() {
+		return 0
+	}
+	bytes := wide.MulDiv(wide.Mul(int64(c.Rows), int64(max(x.Positions, 1))), 2*int64(x.Sizes[x.Residual]), int64(c.CP*c.TP))
+	orders := [][]string{c.Order}
+	if c.Depth < len(Dimensions) {
+		orders = f.space.orders(c)
+	}
+	least := int64(math.MaxInt64)
+	for _, o := range orders {
+		stride := c.strides(o, []string{"pp"})[0].Stride
+		for d := range c.PP {
+			least = min(least, int64(f.between(d*stride, (d+1)%c.PP*stride, bytes)))
+		}
+	}
+	return least
+}
+
+// outer are the parameters outside of the blocks that a device has at least.
+type outer int
+
+const (
+	noOuter     outer = iota
+	beforeOuter       // those before the blocks
+	allOuter
+)
+
+// reduction is the time of exchanging the gradients of some blocks and of others, and the parameters that follow from them, over the
+// replicas: a device does it after its last microbatch. It is 0 where there is one microbatch, whose backward pass may hide it, and
+// under zero 2 and 3, where each microbatch has its own.
+func (f *finder) reduction(c *Choice, blocks int64, others outer) (least int64) {
 	s, x := f.space, f.space.Facts
 	if c.Depth <= zeroAt || s.keeps("zero", "") || s.fixed() || c.Zero > 1 || c.microbatches(x) < 2 {
 		return 0
@@ -100,8 +133,8 @@ func (f *finder) reduction(c *Choice, blocks int64) (least int64) {
 	for _, o := range orders {
 		sum := int64(0)
 		for _, experts := range []bool{false, true} {
-			grads, params := f.exchanged(c, experts)
-			if grads == 0 {
+			e := f.exchanged(c, blocks, others, experts)
+			if e.grads == 0 {
 				continue // an exchange of nothing would take its latency
 			}
 			over := []string{"dp", "ep", "cp"}
@@ -110,31 +143,55 @@ func (f *finder) reduction(c *Choice, blocks int64) (least int64) {
 			}
 			g := s.Cluster.Spread(0, c.strides(o, over)...)
 			if c.Zero == 0 {
-				sum += int64(f.exchange(collective.AllReduce, g, wide.Mul(grads, blocks)))
+				sum += int64(f.exchange(collective.AllReduce, g, e.grads))
 				continue
 			}
-			sum += int64(f.exchange(collective.ReduceScatter, g, wide.Mul(grads, blocks)))
-			// If sizes divide by some of the replicas alone, parameters are gathered from at least two of them: half as many
-			// bytes as from all.
-			sum += int64(f.exchange(collective.AllGather, g, wide.Mul(params, blocks))) / 2
+			gather := int64(f.exchange(collective.AllGather, g, e.params))
+			if !e.whole {
+				gather /= 2
+			}
+			sum += int64(f.exchange(collective.ReduceScatter, g, e.grads)) + gather
 		}
 		least = min(least, sum)
 	}
 	return least
 }
 
-// exchanged is the bytes of the gradients and of the parameters of a block on a device: of experts, or of all else.
-func (f *finder) exchanged(c *Choice, experts bool) (grads, params int64) {
-	x := f.space.Facts
+// exchanges is what a device exchanges of gradients and parameters, in bytes.
+type exchanges struct {
+	grads, params int64
+	// whole says that every parameter has an axis whose size divides by all replicas. Else some of the parameters may be
+	// gathered from fewer, at least two: half as many bytes as from all.
+	whole bool
+}
+
+// exchanged is what a device exchanges with some blocks and others: of experts, or of all else.
+func (f *finder) exchanged(c *Choice, blocks int64, others outer, experts bool) exchanges {
+	x, out := f.space.Facts, exchanges{whole: true}
+	replicas := c.DP * c.CP
+	if !experts {
+		replicas *= c.EP
+	}
 	for i := range x.Params {
-		p := &x.Params[i]
-		if !p.Block || (x.Experts != "" && p.Has(x.Experts)) != experts {
+		p, n := &x.Params[i], int64(1)
+		switch {
+		case (x.Experts != "" && p.Has(x.Experts)) != experts:
+			continue
+		case p.Block:
+			n = blocks
+		case others == noOuter || others == beforeOuter && !p.Before:
 			continue
 		}
-		elems := f.elems(c, p)
-		grads, params = grads+elems*f.space.reduced(), params+elems*p.Bytes
+		elems := wide.Mul(n, f.elems(c, p))
+		out.grads, out.params = wide.Add(out.grads, elems*f.space.reduced()), wide.Add(out.params, elems*p.Bytes)
+		out.whole = out.whole && slices.ContainsFunc(p.Axes, func(a ir.Axis) bool {
+			if slices.Contains(x.Tensor, a.Name) { // which tp divides, or not
+				return a.Size%(replicas*c.TP) == 0
+			}
+			return a.Size%replicas == 0
+		})
 	}
-	return grads, params
+	return out
 }
 
 // elems is how many elements of a parameter a device has, if nothing is sharded over replicas.
@@ -156,7 +213,7 @@ func (f *finder) elems(c *Choice, p *facts.Param) int64 {
 func (f *finder) byTable(c *Choice, t *table) least {
 	s, x := f.space, f.space.Facts
 	n := int64(c.microbatches(x)) * int64((x.Instances+c.PP-1)/c.PP)
-	reduce := func(blocks int64) int64 { return f.reduction(c, blocks) }
-	step := max(s.pipelined(c, &t.Table, reduce), wide.Mul(t.Exchanges, n))
+	l := &links{func(blocks int64, others outer) int64 { return f.reduction(c, blocks, others) }, f.message(c)}
+	step := max(s.pipelined(c, &t.Table, l), wide.Mul(t.Exchanges, n))
 	return least{step: max(f.ideal(c.Devices), machine.PS(step)), bytes: s.fullest(c, &t.Table, f.persistent(c))}
 }

@@ -27,6 +27,10 @@ func (p *probing) exchange(kind string, s machine.Spread, bytes int64) machine.P
 	return p.model.Collective(kind, s, bytes).Time
 }
 
+func (p *probing) between(from, to int, bytes int64) machine.PS {
+	return p.model.Message(from, to, bytes).Time
+}
+
 func (p *probing) block(at *Choice) (t certificate.Table, err error) {
 	plan, code, err := p.prober.Plan(at.Block(p.name, p.space))
 	if t.Illegal = code; err != nil || code != "" {

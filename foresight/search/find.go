@@ -96,6 +96,8 @@ type evaluator interface {
 	best(dtypes []string, flops int64) machine.PS
 	// exchange is the time of a collective.
 	exchange(kind string, s machine.Spread, bytes int64) machine.PS
+	// between is the time of a message from one rank to another.
+	between(from, to int, bytes int64) machine.PS
 }
 
 func find(ctx context.Context, e evaluator, s *Space, name string, trace func(Progress)) (*Found, *certificate.Certificate, error) {
@@ -221,9 +223,9 @@ func (f *finder) visit(x *candidate) error {
 // tablesOf is how many tables bound a choice: that of its block, and under zero 3 that with its parameters sharded.
 func (f *finder) tablesOf(c *Choice) int {
 	switch {
-	case f.space.Facts.Instances == 0 || f.space.fixed() || f.tableChoice(c, false) == nil:
+	case f.space.Facts.Instances == 0 || f.space.fixed():
 		return 0
-	case c.Zero == 3 && f.tableChoice(c, true) != nil:
+	case c.Zero == 3:
 		return 2
 	}
 	return 1

@@ -34,6 +34,10 @@ func (m *made) exchange(kind string, s machine.Spread, bytes int64) machine.PS {
 	return machine.PS(bytes * int64(s.Size-1) / int64(s.Size) / 10)
 }
 
+func (m *made) between(from, to int, bytes int64) machine.PS {
+	return machine.PS(max(from, to)) + machine.PS(bytes/1000)
+}
+
 func (m *made) block(at *Choice) (certificate.Table, error) {
 	r := m.random(at.Path())
 	if r.IntN(12) == 0 {

@@ -2,7 +2,9 @@ package search
 
 import (
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 
 	"ptc/foresight/certificate"
 	"ptc/internal/wide"
@@ -15,6 +17,17 @@ type flow struct {
 	split   bool    // a backward pass is in two parts
 	at      []int   // the device of each virtual stage
 	held    []int64 // by device, the most forward passes that it is ahead of its backward passes
+	stages  [][]int // by device, its virtual stages
+	hops    []int64 // by virtual stage, how many messages a microbatch is sent before it
+	begins  [][]way // by device, to its stages
+	ends    [][]way // and from them, back to the first stage
+}
+
+// way is from the first stage to the first forward pass of a stage, or the other way, of backward passes. By then its device has done
+// own passes of each of its stages, and no others.
+type way struct {
+	stage int
+	own   []int64
 }
 
 // flow is that of a schedule for the microbatches of a choice; nil if there is none.
@@ -32,11 +45,18 @@ func (s *Space) flow(c *Choice, name string, chunks int) *flow {
 	}
 	row, _ := pipeline.Lookup(name)
 	f := &flow{devices: c.PP, split: row.Split, held: make([]int64, c.PP)}
+	hops := int64(0)
 	for stage := range c.PP * chunks {
-		f.at = append(f.at, x.Place.Device(stage))
+		if f.at = append(f.at, x.Place.Device(stage)); stage > 0 && f.at[stage] != f.at[stage-1] {
+			hops++
+		}
+		f.hops = append(f.hops, hops)
 	}
 	for d, slots := range x.Devices {
 		f.held[d] = ahead(slots)
+		f.stages = append(f.stages, x.Place.Stages(d))
+		f.begins = append(f.begins, ways(slices.Values(slots), f.stages[d], pipeline.Forward))
+		f.ends = append(f.ends, ways(backward(slots), f.stages[d], pipeline.Backward))
 	}
 	s.flows[key] = f
 	return f
@@ -57,10 +77,62 @@ func ahead(slots []pipeline.Slot) (most int64) {
 	return most
 }
 
-// time is how long m microbatches take at least through stages with so many blocks. A device does its own work, and waits for the
-// stages before its first one: for their forward passes of the first microbatch, and with backward passes in one part also for
-// their backward passes of the last one. After that the first device exchanges its gradients, or else each its own.
-func (f *flow) time(blocks []int, m int64, t *certificate.Table, reduce func(blocks int64) int64) (most int64) {
+// backward yields slots from the last one to the first.
+func backward(slots []pipeline.Slot) iter.Seq[pipeline.Slot] {
+	return func(yield func(pipeline.Slot) bool) {
+		for _, x := range slices.Backward(slots) {
+			if !yield(x) {
+				return
+			}
+		}
+	}
+}
+
+// ways are those to the slots of a kind that come before any of another kind, the first one of each stage.
+func ways(slots iter.Seq[pipeline.Slot], stages []int, kind pipeline.Kind) (out []way) {
+	own := make([]int64, len(stages))
+	for x := range slots {
+		if x.Kind != kind {
+			break
+		}
+		at := slices.Index(stages, x.Stage)
+		if own[at] == 0 {
+			out = append(out, way{x.Stage, slices.Clone(own)})
+		}
+		own[at]++
+	}
+	return out
+}
+
+// idle is how long a device does nothing at least before it begins, or after it ends: a microbatch is on its way through other
+// stages, each message takes so long, and the device has no more to do in the meantime than its own passes by then.
+func (f *flow) idle(d int, ways []way, blocks []int, pass, message int64) (most int64) {
+	for _, w := range ways {
+		t := wide.Mul(f.hops[w.stage], message)
+		for _, n := range blocks[:w.stage] {
+			t = wide.Add(t, wide.Mul(int64(n), pass))
+		}
+		for i, n := range w.own {
+			t -= wide.Mul(wide.Mul(n, int64(blocks[f.stages[d][i]])), pass)
+		}
+		most = max(most, t)
+	}
+	return most
+}
+
+// links are what bounds know of exchanges between devices: how long the reduction of gradients takes, and a message between stages.
+type links struct {
+	reduce  func(blocks int64, others outer) int64
+	message int64
+}
+
+// unlinked is a pipeline whose exchanges take no time.
+var unlinked = &links{reduce: func(int64, outer) int64 { return 0 }}
+
+// time is how long m microbatches take at least through stages with so many blocks. A device does its own work, and is idle until
+// the first microbatch has come to it, and, if backward passes are in one part, while the last one goes back to the first stage. After
+// that the first device exchanges its gradients, or else each its own.
+func (f *flow) time(blocks []int, m int64, t *certificate.Table, x *links) (most int64) {
 	block := t.Forward + t.Backward
 	own, has := make([]int64, f.devices), make([]int64, f.devices)
 	for stage, n := range blocks {
@@ -68,17 +140,17 @@ func (f *flow) time(blocks []int, m int64, t *certificate.Table, reduce func(blo
 		has[f.at[stage]] += int64(n)
 	}
 	own[f.at[len(blocks)-1]] += t.Ends
-	before := int64(0)
-	for d := range f.devices { // whose first stage is d
-		wait, last := wide.Mul(before, t.Forward), d
+	for d := range f.devices {
+		wait, last := f.idle(d, f.begins[d], blocks, t.Forward, x.message), d
 		if !f.split {
-			wait, last = wide.Add(wait, wide.Mul(before, t.Backward)), 0
+			wait, last = wide.Add(wait, f.idle(d, f.ends[d], blocks, t.Backward, x.message)), f.at[0]
 		}
-		if reduce != nil {
-			wait = wide.Add(wait, reduce(has[last]))
+		others := noOuter
+		if last == f.at[0] {
+			others = beforeOuter
 		}
+		wait = wide.Add(wait, x.reduce(has[last], others))
 		most = max(most, wide.Add(wide.Mul(m, own[d]), wait))
-		before += int64(blocks[d])
 	}
 	return most
 }
@@ -97,7 +169,7 @@ func (s *Space) cut(f *flow, m int64, t *certificate.Table) []int {
 			continue // the others would have twice their share
 		}
 		x := spread(all, stages, n)
-		if time := f.time(x, m, t, nil); time < least {
+		if time := f.time(x, m, t, unlinked); time < least {
 			best, least = x, time
 		}
 	}
@@ -143,17 +215,14 @@ func (s *Space) overSchedules(c *Choice, do func(f *flow)) {
 }
 
 // pipelined is the least time of a step whose blocks take what a table says.
-func (s *Space) pipelined(c *Choice, t *certificate.Table, reduce func(blocks int64) int64) int64 {
+func (s *Space) pipelined(c *Choice, t *certificate.Table, x *links) int64 {
 	m := int64(c.microbatches(s.Facts))
 	if c.PP == 1 {
-		step := wide.Mul(m, wide.Add(wide.Mul(int64(s.Facts.Instances), t.Forward+t.Backward), t.Ends))
-		if reduce != nil {
-			step = wide.Add(step, reduce(int64(s.Facts.Instances)))
-		}
-		return step
+		n := int64(s.Facts.Instances)
+		return wide.Add(wide.Mul(m, wide.Add(wide.Mul(n, t.Forward+t.Backward), t.Ends)), x.reduce(n, allOuter))
 	}
 	least := int64(math.MaxInt64)
-	s.overSchedules(c, func(f *flow) { least = min(least, f.time(s.cut(f, m, t), m, t, reduce)) })
+	s.overSchedules(c, func(f *flow) { least = min(least, f.time(s.cut(f, m, t), m, t, x)) })
 	if least == math.MaxInt64 {
 		return 0
 	}

@@ -10,16 +10,10 @@ type table struct {
 }
 
 // tableKey names what the time of a block depends on: a table holds for every choice below.
-func (f *finder) tableKey(c *Choice, sharded bool) string {
-	t := f.tableChoice(c, sharded)
-	if t == nil {
-		return ""
-	}
-	return t.Path()
-}
+func (f *finder) tableKey(c *Choice, sharded bool) string { return f.tableChoice(c, sharded).Path() }
 
 // tableChoice is the layout that a block's time is read from: without a pipeline, and without data parallelism unless it is
-// sharded, as under zero 3, with as many microbatches as there are rows for; nil where there would be one.
+// sharded, as under zero 3, with as many microbatches as there are rows for.
 func (f *finder) tableChoice(c *Choice, sharded bool) *Choice {
 	t := *c
 	t.DP, t.PP, t.Zero, t.Schedule, t.Chunks, t.Stages = 1, 1, 0, "", 1, nil
@@ -35,18 +29,12 @@ func (f *finder) tableChoice(c *Choice, sharded bool) *Choice {
 	}
 	t.Depth = len(Dimensions)
 	t.Order = t.axes("dp", "ep", "cp", "tp")
-	if t.microbatches(f.space.Facts) < 2 {
-		return nil
-	}
 	return &t
 }
 
-// tableOf is the table of a choice; nil where there is none.
+// tableOf is the table of a choice.
 func (f *finder) tableOf(c *Choice, sharded bool) (*table, error) {
 	at := f.tableChoice(c, sharded)
-	if at == nil {
-		return nil, nil
-	}
 	key := at.Path()
 	if t, ok := f.tables[key]; ok {
 		return t, nil

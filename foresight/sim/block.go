@@ -13,8 +13,8 @@ import (
 // Block is what one instance of a repeated module takes on a device, at least: what of it nothing can hide.
 type Block struct {
 	Instances int
-	// Forward and Backward are the times of the kernels of an instance for one microbatch, with their launches, and of the
-	// collectives that it waits for at once; rematerialized kernels are of the backward pass.
+	// Forward and Backward are the times from one instance to the next in the forward and backward pass of one microbatch; rematerialized
+	// kernels are of the backward pass.
 	Forward, Backward machine.PS
 	// Exchanges is the time of all collectives of an instance for one microbatch, hidden or not: a device has one at a time.
 	Exchanges machine.PS
@@ -27,47 +27,33 @@ type Block struct {
 	Kept, Shared int64
 }
 
-// BlockOf reads the block with the most instances from a plan whose step takes several microbatches one after the other. Values of a
+// BlockOf reads the block with the most instances from a plan whose step takes its microbatches one after the other. Values of a
 // microbatch have the axis batch; others, such as weights in another dtype, are there once.
 func BlockOf(p *program.Plan, work Work, m *cost.Model, batch string) (*Block, error) {
 	b, err := newBuilder(p, work, m, Options{})
 	if err != nil {
 		return nil, err
 	}
-	d := &p.Devices[b.who.device[0]]
-	prog := stepOf(d)
-	w := &writer{builder: b, prog: prog, order: d.Order(prog), slow: full, exchanges: map[int]*exchange{}}
-	out := &Block{}
-	stack := 0
-	for i, s := range d.Stacks {
-		if s.Count > out.Instances {
-			stack, out.Instances = i+1, s.Count
+	d, w, out := &p.Devices[b.who.device[0]], b.writer(0, 0), &Block{}
+	prog := w.prog
+	stack, instances := b.largest(0)
+	out.Instances = instances
+	if stack == 0 {
+		return nil, errors.New("the plan repeats no module")
+	}
+	for _, t := range []struct {
+		to   *machine.PS
+		down bool
+	}{{&out.Forward, false}, {&out.Backward, true}} {
+		if *t.to, err = b.steady(t.down); err != nil {
+			return nil, err
 		}
 	}
-	if stack == 0 || len(prog.Tasks) == 0 {
-		return nil, errors.New("the plan repeats no module for several microbatches")
-	}
-	up, down := map[int]bool{}, map[int]bool{}
-	for _, r := range prog.Runs {
-		if r.Stack != stack || once(prog, r.From) {
-			continue
-		}
-		for i := r.From; i < r.To; i++ {
-			t := w.least(i)
-			out.Exchanges += w.exchanged(i)
-			if r.Down {
-				out.Backward += t
-			} else {
-				out.Forward += t
-			}
-			in := &prog.Instrs[i]
-			for j, buf := range in.Bufs {
-				switch {
-				case r.Down:
-					down[buf] = true
-				case w.writes(in, j):
-					up[buf] = true
-				}
+	kept := w.kept(stack)
+	for n, r := range prog.Runs {
+		if w.passes(stack, n, r.Down) {
+			for i := r.From; i < r.To; i++ {
+				out.Exchanges += w.exchanged(i)
 			}
 		}
 	}
@@ -78,7 +64,7 @@ func BlockOf(p *program.Plan, work Work, m *cost.Model, batch string) (*Block, e
 			continue
 		}
 		switch {
-		case x.Space != program.Activations || !up[i] || !down[i]:
+		case x.Space != program.Activations || !kept[i]:
 		case slices.ContainsFunc(x.Axes, func(a program.Axis) bool { return a.Name == batch }):
 			out.Kept += x.Bytes
 		default:
@@ -86,6 +72,30 @@ func BlockOf(p *program.Plan, work Work, m *cost.Model, batch string) (*Block, e
 		}
 	}
 	return out, nil
+}
+
+// kept are the buffers that the forward pass through a stack writes and the backward pass reads before it writes them.
+func (w *writer) kept(stack int) map[int]bool {
+	up, seen, out := map[int]bool{}, map[int]bool{}, map[int]bool{}
+	for n, r := range w.prog.Runs {
+		for i := r.From; i < r.To && w.passes(stack, n, r.Down); i++ {
+			in := &w.prog.Instrs[i]
+			for j, buf := range in.Bufs {
+				switch {
+				case !r.Down && w.writes(in, j):
+					up[buf] = true
+				case r.Down && !w.writes(in, j):
+					out[buf] = out[buf] || up[buf] && !seen[buf]
+				}
+			}
+			if r.Down {
+				for _, buf := range in.Bufs {
+					seen[buf] = true
+				}
+			}
+		}
+	}
+	return out
 }
 
 // ends is the time of the products of a microbatch outside of a stack.
@@ -136,23 +146,4 @@ func (w *writer) writes(in *program.Instr, j int) bool {
 	}
 	_, to := in.Ends()
 	return j >= len(in.Bufs)-len(to)
-}
-
-// least is the time of one instance of an instruction that nothing hides.
-func (w *writer) least(i int) machine.PS {
-	in := &w.prog.Instrs[i]
-	switch c := in.Comm; {
-	case c == nil:
-		t := w.kernelTime(in)
-		if r := w.order.RunOf(i); w.order.Launches(i, w.order.Instances(i)) > 0 && !w.prog.Runs[r].Together {
-			t += w.model.Launch()
-		}
-		return t
-	case c.Start || c.Kind == collective.Done || c.Kind == collective.ShardSlice || collective.Of(c.Kind).Message:
-		return 0
-	}
-	if x := w.exchange(i); x != nil {
-		return x.Time
-	}
-	return 0
 }

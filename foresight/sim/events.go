@@ -12,19 +12,9 @@ import (
 
 // class adds the class whose representative is a rank.
 func (b *builder) class(number, rank int) error {
-	d := &b.plan.Devices[b.who.device[rank]]
-	prog := stepOf(d)
 	c := Class{Rank: rank, Ranks: b.who.count[number], Device: int(b.who.device[rank])}
-	w := &writer{
-		builder: b, prog: prog, order: d.Order(prog), class: number, rank: rank, slow: b.slowness(rank), exchanges: map[int]*exchange{},
-		flat: map[string]int64{}, repeated: map[int][]int{},
-	}
-	for _, r := range prog.Runs {
-		if r.Down {
-			w.last = max(w.last, r.To)
-		}
-	}
-	n := max(len(prog.Tasks), 1)
+	w := b.writer(number, rank)
+	n := max(len(w.prog.Tasks), 1)
 	for i := range n {
 		c.tasks = append(c.tasks, w.task(i))
 	}
@@ -96,6 +86,22 @@ type writer struct {
 	flat        map[string]int64  // payload of all gradients that are reduced over axes, by kind and axes
 }
 
+// writer is that of a class and its representative.
+func (b *builder) writer(class, rank int) *writer {
+	d := &b.plan.Devices[b.who.device[rank]]
+	prog := stepOf(d)
+	w := &writer{
+		builder: b, prog: prog, order: d.Order(prog), class: class, rank: rank, slow: b.slowness(rank), exchanges: map[int]*exchange{},
+		flat: map[string]int64{}, repeated: map[int][]int{},
+	}
+	for _, r := range prog.Runs {
+		if r.Down {
+			w.last = max(w.last, r.To)
+		}
+	}
+	return w
+}
+
 // task is the events of one task.
 func (w *writer) task(i int) task {
 	var ops []rolled.Issue
@@ -106,14 +112,7 @@ func (w *writer) task(i int) task {
 			ops = append(ops, rolled.Issue{Op: op, Instance: instance})
 		}
 	}
-	t := task{}
-	handles := map[rolled.Issue]int32{}
-	for _, o := range ops {
-		if c := w.prog.Instrs[o.Op].Comm; c != nil && c.Start {
-			handles[rolled.Issue{Op: o.Op, Instance: o.Instance}] = int32(t.handles)
-			t.handles++
-		}
-	}
+	t, handles := w.started(ops)
 	differs := slices.ContainsFunc(ops, func(o rolled.Issue) bool { return w.prog.Instrs[o.Op].First != nil })
 	t.rest, t.posted = w.events(ops, handles, false)
 	t.first = t.rest
@@ -121,6 +120,18 @@ func (w *writer) task(i int) task {
 		t.first, _ = w.events(ops, handles, true)
 	}
 	return t
+}
+
+// started is a task without its events, with a handle for each exchange that is started in it.
+func (w *writer) started(ops []rolled.Issue) (t task, handles map[rolled.Issue]int32) {
+	handles = map[rolled.Issue]int32{}
+	for _, o := range ops {
+		if c := w.prog.Instrs[o.Op].Comm; c != nil && c.Start {
+			handles[o] = int32(t.handles)
+			t.handles++
+		}
+	}
+	return t, handles
 }
 
 // events are those of the operations of a turn, in order; receives that are posted in the turn before are apart.
