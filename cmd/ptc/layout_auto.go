@@ -204,7 +204,10 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 			return err
 		}
 	}
-	if found.Best == nil {
+	switch {
+	case found.Best == nil && ctx.Err() != nil:
+		return inputf("%s: the search was interrupted before it had simulated a layout; with --certificate and --resume the next one goes on from here", path)
+	case found.Best == nil:
 		return nothingFits(path, s, found)
 	}
 	text := s.commented(found, cert)
