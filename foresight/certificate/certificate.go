@@ -80,6 +80,7 @@ type By string
 // The sources of a leaf's numbers.
 const (
 	Facts    By = "facts"  // the model alone
+	Rows     By = "rows"   // the table of its block with more rows in a microbatch and nothing rematerialized
 	OneTable By = "table"  // the table of its block
 	Tables   By = "tables" // that, and the table with sharded parameters
 	Probe    By = "probe"  // the layout itself

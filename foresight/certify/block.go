@@ -5,18 +5,37 @@ import (
 	"strconv"
 	"strings"
 
+	"ptc/foresight/certificate"
 	"ptc/ir/auto"
 )
 
-// blocksOf are the layouts that the tables of a part are of; there may be none. The first one has neither pipeline nor replicas;
-// the second one, where zero shards parameters, has the replicas of dp that they are gathered from.
-func (s *space) blocksOf(p *part) (out []*part) {
+// block is a layout whose table says something of a part, and what leaves call that.
+type block struct {
+	*part
+	by certificate.By
+}
+
+// blocksOf are the layouts that the tables of a part are of, in the order in which a search looks at them; there may be none. The
+// part's own block has neither pipeline nor replicas. Before it comes the same block with more rows in a microbatch and nothing
+// rematerialized, unless that is the block itself; behind it, where zero shards parameters, the block with the replicas of dp that
+// they are gathered from.
+func (s *space) blocksOf(p *part) (out []block) {
 	if s.Instances == 0 || s.divided() {
 		return nil
 	}
-	out = append(out, s.blockOf(p, 1, 0))
+	x := *p
+	if x.recompute == "full" {
+		x.recompute = "none"
+	}
+	for x.rows*2 <= usualRows && s.Rows/x.size[ep]%(x.rows*2) == 0 {
+		x.rows *= 2
+	}
+	if p.rows != x.rows || p.recompute == "full" {
+		out = append(out, block{s.blockOf(&x, 1, 0), certificate.Rows})
+	}
+	out = append(out, block{s.blockOf(p, 1, 0), certificate.OneTable})
 	if p.zero == 3 {
-		out = append(out, s.blockOf(p, p.size[dp], 3))
+		out = append(out, block{s.blockOf(p, p.size[dp], 3), certificate.Tables})
 	}
 	return out
 }
@@ -44,7 +63,7 @@ func (s *space) blockOf(p *part, replicas, zero int) *part {
 	x.words = []string{
 		strconv.Itoa(x.devices),
 		fmt.Sprintf("dp%d pp1 cp%d ep%d tp%d", x.size[dp], x.size[cp], x.size[ep], x.size[tp]),
-		p.words[tensorLevel], p.words[sequenceLevel], p.words[rowsLevel],
+		p.words[tensorLevel], p.words[sequenceLevel], strconv.Itoa(x.rows),
 		x.recompute, strconv.Itoa(zero), x.offload, " 1", "cut", strings.Join(order, " "),
 	}
 	return &x

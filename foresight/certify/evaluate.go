@@ -14,8 +14,10 @@ func (k *checker) layout(i int) string {
 		return k.text(p, nil)
 	}
 	t := &certificate.Table{Forward: 1, Backward: 2}
-	if all := k.tables(i); len(all) > 0 && all[0].Illegal == "" {
-		t = all[0]
+	for _, b := range k.needed(i) {
+		if own := k.measured[b.path()]; b.by == certificate.OneTable && own.Illegal == "" {
+			t = own
+		}
 	}
 	f := k.flow(p, p.schedule, p.chunks)
 	if f == nil {

@@ -51,7 +51,7 @@ func why(w certificate.Why, do func(r *rand.Rand, c *certificate.Certificate, l 
 }
 
 // numbersOf are the checks that find a false number of a leaf.
-var numbersOf = map[certificate.By][]Check{certificate.Facts: {Facts}, certificate.OneTable: {Blocks}, certificate.Tables: {Blocks}, certificate.Probe: {Probes}}
+var numbersOf = map[certificate.By][]Check{certificate.Facts: {Facts}, certificate.Rows: {Blocks}, certificate.OneTable: {Blocks}, certificate.Tables: {Blocks}, certificate.Probe: {Probes}}
 
 // subject is a change of what a certificate is about.
 func subject(text string, do func(r *rand.Rand, c *certificate.Certificate)) forgery {
@@ -181,7 +181,7 @@ var forgeries = map[string]forgery{
 		l := &c.Leaves[r.IntN(len(c.Leaves))]
 		was := l.By
 		for l.By == was {
-			l.By = []certificate.By{certificate.Facts, certificate.OneTable, certificate.Tables, certificate.Probe, "", "me"}[r.IntN(6)]
+			l.By = []certificate.By{certificate.Facts, certificate.Rows, certificate.OneTable, certificate.Tables, certificate.Probe, "", "me"}[r.IntN(7)]
 		}
 		return []Check{Form, Facts, Tables, Blocks, Probes}, ""
 	},
@@ -276,7 +276,7 @@ func TestForged(t *testing.T) {
 		has[string(c.Leaves[i].Why)]++
 		has[string(c.Leaves[i].By)]++
 	}
-	for _, x := range []string{"illegal", "over", "bound", "exact", "facts", "table", "tables", "probe"} {
+	for _, x := range []string{"illegal", "over", "bound", "exact", "facts", "rows", "table", "tables", "probe"} {
 		if has[x] == 0 {
 			t.Errorf("no leaf has %s: the test tries too little", x)
 		}

@@ -1,8 +1,9 @@
 package certify
 
 import (
-	"fmt"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"ptc/foresight/certificate"
 	"ptc/internal/wide"
@@ -43,7 +44,7 @@ func (k *checker) forms() error {
 }
 
 // source checks what the numbers of a leaf are from. A probe is of a layout. A part above the level of tables has its numbers from
-// the model alone; one below it, from as many tables as there are; and one at this level, from any number of these.
+// the model alone; one below it, from all tables that there are; and one at this level, from the first ones of these, or none.
 func (k *checker) source(i int, l *certificate.Leaf, p *part) error {
 	if l.By == certificate.Probe || l.Why == certificate.Illegal || l.Why == certificate.Exact {
 		switch {
@@ -56,31 +57,33 @@ func (k *checker) source(i int, l *certificate.Leaf, p *part) error {
 		}
 		return nil
 	}
-	n, ok := tablesOf[l.By]
-	if !ok {
-		return k.leafFault(Form, i, "`%s` is no source of numbers: expected facts, table, tables or probe", l.By)
+	if !slices.Contains(sources, l.By) {
+		return k.leafFault(Form, i, "`%s` is no source of numbers: expected facts, rows, table, tables or probe", l.By)
 	}
-	least, most := 0, 0
+	may := []certificate.By{certificate.Facts}
 	if len(p.words) >= tabled {
-		most = len(k.blocksOf(p))
+		for _, b := range k.blocksOf(p) {
+			may = append(may, b.by)
+		}
 	}
 	if len(p.words) > tabled {
-		least = most
+		may = may[len(may)-1:]
 	}
-	if n < least || n > most {
-		return k.leafFault(Form, i, "by %s stands for %d tables; this part of the space has %s", l.By, n, count(least, most))
+	if !slices.Contains(may, l.By) {
+		return k.leafFault(Form, i, "its numbers are by %s; of this part of the space they are by %s", l.By, list(may))
 	}
 	return nil
 }
 
-// tablesOf is how many tables a source of numbers stands for.
-var tablesOf = map[certificate.By]int{certificate.Facts: 0, certificate.OneTable: 1, certificate.Tables: 2}
+// sources are what numbers of a part may be from.
+var sources = []certificate.By{certificate.Facts, certificate.Rows, certificate.OneTable, certificate.Tables}
 
-func count(least, most int) string {
-	if least == most {
-		return fmt.Sprint(least)
+func list(all []certificate.By) string {
+	var words []string
+	for _, x := range all {
+		words = append(words, string(x))
 	}
-	return fmt.Sprintf("%d to %d", least, most)
+	return strings.Join(words, " or ")
 }
 
 // byFacts checks the numbers that follow from the model alone.
@@ -88,10 +91,12 @@ func (k *checker) byFacts() error { return k.bounds(certificate.Facts, Facts) }
 
 // byTables checks the numbers that follow from tables.
 func (k *checker) byTables() error {
-	if err := k.bounds(certificate.OneTable, Blocks); err != nil {
-		return err
+	for _, by := range sources[1:] {
+		if err := k.bounds(by, Blocks); err != nil {
+			return err
+		}
 	}
-	return k.bounds(certificate.Tables, Blocks)
+	return nil
 }
 
 // bounds checks the leaves whose numbers are from one source: that the numbers are the verifier's own, and that they exclude the

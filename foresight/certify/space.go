@@ -233,7 +233,10 @@ func (s *space) sequences(p *part, add adder) {
 	}
 }
 
-// allRows are the divisors of a device's rows of the batch, ascending; usually powers of two up to 16. Where a kept directive
+// usualRows is how many rows of the batch a microbatch usually has at most on a device.
+const usualRows = 16
+
+// allRows are the divisors of a device's rows of the batch, ascending; usually powers of two up to usualRows. Where a kept directive
 // divides the batch there is one choice, all rows.
 func (s *space) allRows(p *part, add adder) {
 	one := func(n int) { add(strconv.Itoa(n), func(p *part) { p.rows = n }) }
@@ -243,7 +246,7 @@ func (s *space) allRows(p *part, add adder) {
 		return
 	}
 	factors(all, func(n int) {
-		if s.sized("rows", n, n <= 16 && power(n)) {
+		if s.sized("rows", n, n <= usualRows && power(n)) {
 			one(n)
 		}
 	})

@@ -6,25 +6,48 @@ import (
 	"slices"
 
 	"ptc/foresight/certificate"
+	"ptc/internal/wide"
 )
 
-// needed are the tables that a leaf's numbers are from. A layout that was probed had bounds before, from all tables that there are.
-func (k *checker) needed(i int) []*part {
-	p := k.parts[i]
+// needed are the blocks that a leaf's numbers are from. A layout that was probed had bounds before, from all tables that there are.
+func (k *checker) needed(i int) []block {
+	p, by := k.parts[i], k.c.Leaves[i].By
 	if len(p.words) < tabled {
 		return nil
 	}
 	all := k.blocksOf(p)
-	if n, ok := tablesOf[k.c.Leaves[i].By]; ok {
-		return all[:n]
+	if by == certificate.Facts {
+		return nil
+	}
+	for n, b := range all {
+		if b.by == by {
+			return all[:n+1]
+		}
 	}
 	return all
+}
+
+// tableFor is the table of a block as far as it is true of a part: of a block with more rows, a part of the times, since a row takes no less
+// among fewer rows, and no bytes.
+func (k *checker) tableFor(p *part, b block) *certificate.Table {
+	t := k.measured[b.path()]
+	if b.by != certificate.Rows {
+		return t
+	}
+	x := certificate.Table{At: t.At, Illegal: t.Illegal}
+	for _, f := range []struct {
+		to *int64
+		of int64
+	}{{&x.Forward, t.Forward}, {&x.Backward, t.Backward}, {&x.Exchanges, t.Exchanges}, {&x.Ends, t.Ends}} {
+		*f.to = wide.MulDiv(f.of, int64(p.rows), int64(b.rows))
+	}
+	return &x
 }
 
 // tables are those of a leaf.
 func (k *checker) tables(i int) (out []*certificate.Table) {
 	for _, b := range k.needed(i) {
-		out = append(out, k.measured[b.path()])
+		out = append(out, k.tableFor(k.parts[i], b))
 	}
 	return out
 }
@@ -36,7 +59,7 @@ func (k *checker) listed() error {
 	for i := range k.c.Leaves {
 		for _, b := range k.needed(i) {
 			if path := b.path(); k.blocks[path] == nil {
-				k.blocks[path], leaf[path] = b, i
+				k.blocks[path], leaf[path] = b.part, i
 			}
 		}
 		if k.c.Leaves[i].By == certificate.Probe {

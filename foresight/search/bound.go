@@ -210,10 +210,10 @@ func (f *finder) elems(c *Choice, p *facts.Param) int64 {
 }
 
 // byTable is what follows from the times and bytes of a block.
-func (f *finder) byTable(c *Choice, t *table) least {
+func (f *finder) byTable(c *Choice, t *certificate.Table) least {
 	s, x := f.space, f.space.Facts
 	n := int64(c.microbatches(x)) * int64((x.Instances+c.PP-1)/c.PP)
 	l := &links{func(blocks int64, others outer) int64 { return f.reduction(c, blocks, others) }, f.message(c)}
-	step := max(s.pipelined(c, &t.Table, l), wide.Mul(t.Exchanges, n))
-	return least{step: max(f.ideal(c.Devices), machine.PS(step)), bytes: s.fullest(c, &t.Table, f.persistent(c))}
+	step := max(s.pipelined(c, t, l), wide.Mul(t.Exchanges, n))
+	return least{step: max(f.ideal(c.Devices), machine.PS(step)), bytes: s.fullest(c, t, f.persistent(c))}
 }

@@ -153,8 +153,11 @@ func All(p Prober, s *Space, name string) iter.Seq2[string, string] {
 		var walk func(c *Choice) bool
 		walk = func(c *Choice) bool {
 			if c.Depth == len(Dimensions) {
-				if f.tablesOf(c) > 0 {
-					if _, err := f.tableOf(c, false); err != nil {
+				for _, x := range f.sources(c) {
+					if x.by != certificate.OneTable {
+						continue
+					}
+					if _, err := f.tableOf(x); err != nil {
 						return false
 					}
 				}

@@ -40,7 +40,7 @@ type finder struct {
 	space  *Space
 	name   string // of the layout
 	slack  int64  // of bounds, in thousandths
-	tables map[string]*table
+	tables map[string]*certificate.Table
 	leaves map[string]*certificate.Leaf
 	known  map[string]*certificate.Leaf // of Space.Known, by path
 	best   *candidate
@@ -122,7 +122,7 @@ func find(ctx context.Context, e evaluator, s *Space, name string, trace func(Pr
 }
 
 func newFinder(e evaluator, s *Space, name string) *finder {
-	return &finder{space: s, evaluator: e, name: name, slack: whole, tables: map[string]*table{}}
+	return &finder{space: s, evaluator: e, name: name, slack: whole, tables: map[string]*certificate.Table{}}
 }
 
 // run takes branches, the one with the least bound first, until none can have a better layout than the best one.
@@ -153,8 +153,9 @@ func (f *finder) recall() {
 		l := &f.space.Known.Leaves[i]
 		f.known[l.At] = l
 	}
-	for _, t := range f.space.Known.Tables {
-		f.tables[t.At] = &table{t}
+	for i := range f.space.Known.Tables {
+		t := &f.space.Known.Tables[i]
+		f.tables[t.At] = t
 	}
 }
 
@@ -210,7 +211,7 @@ func (f *finder) visit(x *candidate) error {
 	if x.Depth == len(Dimensions) {
 		return f.evaluate(x)
 	}
-	if x.Depth == tabled && x.tables < f.tablesOf(x.Choice) {
+	if x.Depth == tabled && x.tables < len(f.sources(x.Choice)) {
 		return f.look(x)
 	}
 	for i, c := range f.space.branches(x.Choice) {
@@ -220,20 +221,9 @@ func (f *finder) visit(x *candidate) error {
 	return nil
 }
 
-// tablesOf is how many tables bound a choice: that of its block, and under zero 3 that with its parameters sharded.
-func (f *finder) tablesOf(c *Choice) int {
-	switch {
-	case f.space.Facts.Instances == 0 || f.space.fixed():
-		return 0
-	case c.Zero == 3:
-		return 2
-	}
-	return 1
-}
-
 // look reads one more table of a choice.
 func (f *finder) look(x *candidate) error {
-	if _, err := f.tableOf(x.Choice, x.tables == 1); err != nil {
+	if _, err := f.tableOf(f.sources(x.Choice)[x.tables]); err != nil {
 		return err
 	}
 	x.tables++
@@ -244,25 +234,30 @@ func (f *finder) look(x *candidate) error {
 // least is what a candidate takes at least, by its tables if it has some. A table that the compiler refused says nothing.
 func (f *finder) least(x *candidate) least {
 	b := f.byFacts(x.Choice)
-	for i := range x.tables {
-		if t := f.tables[f.tableKey(x.Choice, i == 1)]; t.Illegal == "" {
-			y := f.byTable(x.Choice, t)
-			b = least{step: max(b.step, y.step), bytes: max(b.bytes, y.bytes)}
+	if x.tables > 0 {
+		for _, s := range f.sources(x.Choice)[:x.tables] {
+			if t, ok := f.knownFrom(s, x.Choice); ok {
+				y := f.byTable(x.Choice, &t)
+				b = least{step: max(b.step, y.step), bytes: max(b.bytes, y.bytes)}
+			}
 		}
 	}
 	return least{step: machine.PS(wide.MulDiv(int64(b.step), f.slack, whole)), bytes: wide.MulDiv(b.bytes, f.slack, whole)}
 }
 
 // by is what the bounds of a candidate are from.
-func (x *candidate) by() certificate.By {
-	return []certificate.By{certificate.Facts, certificate.OneTable, certificate.Tables}[x.tables]
+func (f *finder) by(x *candidate) certificate.By {
+	if x.tables == 0 {
+		return certificate.Facts
+	}
+	return f.sources(x.Choice)[x.tables-1].by
 }
 
 // push adds a branch with its bound, or makes it a leaf if it takes more memory than there is.
 func (f *finder) push(x *candidate, b least) {
 	x.least = b
 	if b.bytes > f.space.memory {
-		f.leaf(x, certificate.Leaf{Why: certificate.Over, By: x.by(), Bytes: b.bytes})
+		f.leaf(x, certificate.Leaf{Why: certificate.Over, By: f.by(x), Bytes: b.bytes})
 		return
 	}
 	heap.Push(&f.queue, x)
@@ -311,8 +306,8 @@ func (f *finder) stages(c *Choice) {
 		return
 	}
 	t := &certificate.Table{Forward: 1, Backward: 2}
-	if x := f.tables[f.tableKey(c, false)]; x != nil && x.Illegal == "" {
-		t = &x.Table
+	if x := f.tables[alone(c, 1, 0).Path()]; x != nil && x.Illegal == "" {
+		t = x
 	}
 	if w := f.space.flow(c, c.Schedule, c.Chunks); w != nil {
 		c.Stages = f.space.cut(w, int64(c.microbatches(f.space.Facts)), t)

@@ -36,10 +36,10 @@ func (f *finder) certificate() *certificate.Certificate {
 	c.Machine = certificate.Machine{Name: cl.Name, SHA256: cl.Hash, Levels: slices.Clone(cl.Sizes)}
 	slices.Reverse(c.Machine.Levels)
 	for _, k := range slices.Sorted(maps.Keys(f.tables)) {
-		c.Tables = append(c.Tables, f.tables[k].Table)
+		c.Tables = append(c.Tables, *f.tables[k])
 	}
 	for _, x := range f.queue.all {
-		f.leaf(x, certificate.Leaf{Why: certificate.Bound, By: x.by(), Bound: int64(x.step)})
+		f.leaf(x, certificate.Leaf{Why: certificate.Bound, By: f.by(x), Bound: int64(x.step)})
 	}
 	f.collect(&Choice{}, c)
 	return c

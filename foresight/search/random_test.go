@@ -51,13 +51,11 @@ func (m *made) layout(c *Choice) (certificate.Leaf, error) {
 	m.asks++
 	r := m.random(c.Path())
 	x := &candidate{Choice: c}
-	if n := m.f.tablesOf(c); n > 0 {
-		for i := range n {
-			if _, err := m.f.tableOf(c, i == 1); err != nil {
-				return certificate.Leaf{}, err
-			}
+	for _, s := range m.f.sources(c) {
+		if _, err := m.f.tableOf(s); err != nil {
+			return certificate.Leaf{}, err
 		}
-		x.tables = n
+		x.tables++
 	}
 	least := m.f.least(x)
 	l := certificate.Leaf{By: certificate.Probe, Why: certificate.Exact}
@@ -127,7 +125,7 @@ func TestBruteForce(t *testing.T) {
 		s := randomSpace(t, r)
 		e := &made{seed: seed}
 		s.prepare()
-		all := &finder{space: s, slack: whole, tables: map[string]*table{}, leaves: map[string]*certificate.Leaf{}, evaluator: e}
+		all := &finder{space: s, slack: whole, tables: map[string]*certificate.Table{}, leaves: map[string]*certificate.Leaf{}, evaluator: e}
 		e.f = all
 		best, leaves := brute(t, all)
 		asked := e.asks
@@ -225,8 +223,8 @@ func TestSlack(t *testing.T) {
 		s.prepare()
 		e := &made{seed: seed}
 		less := &lower{e}
-		all := &finder{space: s, slack: whole, tables: map[string]*table{}, leaves: map[string]*certificate.Leaf{}, evaluator: less}
-		e.f = &finder{space: s, slack: whole, tables: map[string]*table{}, leaves: map[string]*certificate.Leaf{}, evaluator: e}
+		all := &finder{space: s, slack: whole, tables: map[string]*certificate.Table{}, leaves: map[string]*certificate.Leaf{}, evaluator: less}
+		e.f = &finder{space: s, slack: whole, tables: map[string]*certificate.Table{}, leaves: map[string]*certificate.Leaf{}, evaluator: e}
 		best, _ := brute(t, all)
 		found, cert, err := find(context.Background(), less, s, "best", nil)
 		if err != nil {
@@ -264,7 +262,7 @@ func TestResume(t *testing.T) {
 			s.Known = known
 			e := &made{seed: seed}
 			s.prepare()
-			e.f = &finder{space: s, slack: whole, tables: map[string]*table{}, leaves: map[string]*certificate.Leaf{}, evaluator: e}
+			e.f = &finder{space: s, slack: whole, tables: map[string]*certificate.Table{}, leaves: map[string]*certificate.Leaf{}, evaluator: e}
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			_, c, err := find(ctx, e, s, "best", func(Progress) {

@@ -80,10 +80,13 @@ func (b *builder) alone(n int, down, first bool) (machine.PS, error) {
 // instances are the operations of the first n instances of a stack in one direction, as a microbatch issues them. Waits for what was
 // started outside of these runs are left out.
 func (w *writer) instances(stack, n int, down bool) (ops []rolled.Issue) {
-	started := map[rolled.Issue]bool{}
+	started, of := map[rolled.Issue]bool{}, make([]bool, len(w.prog.Runs))
+	for r := range of {
+		of[r] = w.passes(stack, r, down)
+	}
 	for o := range w.issues() {
 		r := w.order.RunOf(o.Op)
-		if r < 0 || !w.passes(stack, r, down) || w.order.Runs[r].Number(o.Instance) >= n {
+		if r < 0 || !of[r] || w.order.Runs[r].Number(o.Instance) >= n {
 			continue
 		}
 		c := w.prog.Instrs[o.Op].Comm
