@@ -9,7 +9,6 @@ import (
 	"ptc/foresight/machine"
 	"ptc/internal/collective"
 	"ptc/internal/wide"
-	"ptc/ir"
 )
 
 // least is what every layout below a choice takes at least: time of a step, bytes on a device.
@@ -184,12 +183,15 @@ func (f *finder) exchanged(c *Choice, blocks int64, others outer, experts bool) 
 		}
 		elems := wide.Mul(n, f.elems(c, p))
 		out.grads, out.params = wide.Add(out.grads, elems*f.space.reduced()), wide.Add(out.params, elems*p.Bytes)
-		out.whole = out.whole && slices.ContainsFunc(p.Axes, func(a ir.Axis) bool {
+		divides := false
+		for _, a := range p.Axes {
+			tp := 1
 			if slices.Contains(x.Tensor, a.Name) { // which tp divides, or not
-				return a.Size%(replicas*c.TP) == 0
+				tp = c.TP
 			}
-			return a.Size%replicas == 0
-		})
+			divides = divides || a.Size%(replicas*tp) == 0
+		}
+		out.whole = out.whole && divides
 	}
 	return out
 }
