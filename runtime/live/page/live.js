@@ -21,8 +21,8 @@
 
   const short = (v) => (v === null || v === undefined ? "–" : Math.abs(v) >= 1e4 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toExponential(2) : String(+v.toPrecision(4)));
 
-  // figures are the metrics of a train block behind a loss.
-  const figures = (metrics) => Object.entries(metrics || {}).map(([name, v]) => `, ${name} ${short(v)}`).join("");
+  // behind is the metrics of a train block as they stand behind a loss.
+  const behind = (metrics) => Object.entries(metrics || {}).map(([name, v]) => `, ${name} ${short(v)}`).join("");
 
   function count(v) {
     if (v === null || v === undefined) return "–";
@@ -142,8 +142,8 @@
     curve("lr", (s) => s.lr, [], true);
     curve("norm", (s) => s.grad_norm, [], true);
     if (last) {
-      const v = validations.length ? `, validation ${short(validations[validations.length - 1].val_loss)}${figures(validations[validations.length - 1].metrics)}` : "";
-      byID("loss-now").textContent = short(last.loss) + figures(last.metrics) + v;
+      const v = validations.length ? `, validation ${short(validations[validations.length - 1].val_loss)}${behind(validations[validations.length - 1].metrics)}` : "";
+      byID("loss-now").textContent = short(last.loss) + behind(last.metrics) + v;
       byID("rate-now").textContent = count(last.tokens_per_s);
       byID("lr-now").textContent = short(last.lr);
       byID("norm-now").textContent = short(last.grad_norm);
@@ -180,7 +180,7 @@
         break;
       case "validation":
         validations.push(e);
-        told(`step ${e.step}: validation loss ${short(e.val_loss)}${figures(e.metrics)}`);
+        told(`step ${e.step}: validation loss ${short(e.val_loss)}${behind(e.metrics)}`);
         break;
       case "checkpoint":
         told(`step ${e.step}: saved ${e.dir}`);
@@ -190,7 +190,7 @@
         break;
       case "end":
         ended = true;
-        byID("state").replaceChildren("Done: ", html("b", { textContent: e.steps }), " steps, loss ", html("b", { textContent: short(e.loss) }), e.val_loss === null ? "." : `, validation ${short(e.val_loss)}${figures(e.metrics)}.`, e.why ? ` It ${e.why}.` : "");
+        byID("state").replaceChildren("Done: ", html("b", { textContent: e.steps }), " steps, loss ", html("b", { textContent: short(e.loss) }), e.val_loss === null ? "." : `, validation ${short(e.val_loss)}${behind(e.metrics)}.`, e.why ? ` It ${e.why}.` : "");
         break;
     }
     soon();
