@@ -3,6 +3,8 @@ package remat
 import (
 	"cmp"
 	"slices"
+
+	"ptc/ir"
 )
 
 // side is the search of one device. It looks for the most bytes, by the count, of which
@@ -158,18 +160,40 @@ func (x *side) rules() []*pick {
 	return x.written
 }
 
-// nothing is the rule that adds no work, where that seems to fit by what was tried, or nil.
+// nothing is the rule that rematerializes nothing, where that seems to fit by what was tried, or nil. Little work, or none by the count,
+// is no reason to be content with less than that: collectives and messages between stages may be repeated.
 func (x *side) nothing() *pick {
-	if len(x.tried) == 0 || x.best != nil && x.best.plan.flops <= x.little {
+	if len(x.tried) == 0 || x.best != nil && x.keepsAll(x.best) {
 		return nil
 	}
+	room := x.limit >> 4
+	if x.best != nil && x.best.plan.flops <= x.little {
+		room = 0
+	}
 	at := slices.IndexFunc(x.rules(), func(p *pick) bool { return p.work == 0 })
-	if at < 0 || x.expects(x.written[at]) > x.limit>>4 {
+	if at < 0 || x.expects(x.written[at]) > room {
 		return nil
 	}
 	p := x.written[at]
 	x.written = slices.Delete(x.written, at, at+1)
 	return p
+}
+
+// keepsAll reports whether p rematerializes nothing but what the layout's other rules say, or adds no work to that.
+func (x *side) keepsAll(p *pick) bool {
+	if p.again != nil {
+		return p.work == 0
+	}
+	all := true
+	for i := range x.dev.units {
+		u := &x.dev.units[i]
+		for _, k := range p.plan.picks[i] {
+			for n, r := range u.regions {
+				r.redone(u.option(n, k), func(*ir.Op) { all = false })
+			}
+		}
+	}
+	return all
 }
 
 func (x *side) add(p *pick) *pick {
@@ -210,7 +234,7 @@ func (x *side) known(p plan) *pick {
 
 // took notes what p takes.
 func (x *side) took(p *pick) {
-	if p.fits() && (x.best == nil || p.work < x.best.work) {
+	if p.fits() && (x.best == nil || p.work < x.best.work || p.work == x.best.work && x.keepsAll(p)) {
 		x.best = p
 	}
 	x.counted = x.counted || p.fits() && p.work == 0
