@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"ptc/compiler"
 	"ptc/foresight/certificate"
+	"ptc/foresight/certify"
 	"ptc/foresight/facts"
 	"ptc/foresight/forecast"
 	"ptc/foresight/machine"
@@ -81,6 +83,7 @@ type subject struct {
 	cluster *machine.Cluster
 	facts   *facts.Facts
 	source  [32]byte
+	report  *compiler.Report // has the text of sources
 }
 
 // autoSubject reads a source and its auto layout.
@@ -96,7 +99,7 @@ func (a *app) autoSubject(path string, f *sourceFlags) (*subject, *unit, error) 
 	if err != nil {
 		return nil, nil, compileError(err, u.sources(r))
 	}
-	s := &subject{prober: prober, source: sha256.Sum256(u.opts.Source)}
+	s := &subject{prober: prober, source: sha256.Sum256(u.opts.Source), report: r}
 	if s.auto, err = prober.Auto(name); err != nil {
 		return nil, nil, compileError(err, u.sources(r))
 	}
@@ -108,6 +111,7 @@ func (a *app) autoSubject(path string, f *sourceFlags) (*subject, *unit, error) 
 		if s.prober, r, err = compiler.NewProber(u.opts); err != nil {
 			return nil, nil, compileError(err, u.sources(r))
 		}
+		s.report = r
 	}
 	mod, err := s.prober.Model(precisionOf(s.auto))
 	if err != nil {
@@ -178,7 +182,7 @@ type autoResult struct {
 
 func (a *app) layoutAuto(path string, f *autoFlags) error {
 	collectLess()
-	s, _, err := a.autoSubject(path, &f.sourceFlags)
+	s, u, err := a.autoSubject(path, &f.sourceFlags)
 	if err != nil {
 		return err
 	}
@@ -188,7 +192,7 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 			return err
 		}
 		if err := s.matches(space.Known); err != nil {
-			return inputf("%s: %w", f.resume, err)
+			return s.refused(u, f.resume, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -265,6 +269,7 @@ func (a *app) readCertificate(path string) (*certificate.Certificate, error) {
 // sign says what a certificate is of.
 func (s *subject) sign(c *certificate.Certificate) {
 	c.Ptc, c.Source, c.Config = compiler.Version, hex.EncodeToString(s.source[:]), s.prober.Config()
+	c.Imports = s.imports()
 }
 
 // matches reports in what a certificate is of something else.
@@ -274,6 +279,8 @@ func (s *subject) matches(c *certificate.Certificate) error {
 	switch {
 	case c.Source != x.Source:
 		return fmt.Errorf("the certificate is of another source")
+	case !slices.Equal(c.Imports, x.Imports):
+		return certify.Imported(c.Imports, x.Imports)
 	case fmt.Sprint(c.Config) != fmt.Sprint(x.Config):
 		return fmt.Errorf("the certificate is of another config")
 	case c.Layout != s.auto.Name:
