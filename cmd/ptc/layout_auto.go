@@ -10,10 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"ptc/compiler"
 	"ptc/foresight/certificate"
@@ -232,25 +230,6 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 		return a.print(text + sensitiveText(r.Sensitive))
 	}
 	return a.print(summaryOf(s, found, cert) + sensitiveText(r.Sensitive))
-}
-
-// searching shows how far a search is, on a terminal; nil elsewhere.
-func (a *app) searching() func(search.Progress) {
-	f, ok := a.err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
-	}
-	last := time.Now()
-	return func(p search.Progress) {
-		if now := time.Now(); now.Sub(last) > time.Second {
-			last = now
-			best := "no layout yet"
-			if p.Best > 0 {
-				best = fmt.Sprintf("best %.4g s, gap %.2g%%", p.Best.Seconds(), 100*float64(p.Best-p.Least)/float64(p.Best))
-			}
-			fmt.Fprintf(a.err, "%d probes, %d parts of the space open, %s\n", p.Probes, p.Open, best)
-		}
-	}
 }
 
 // readCertificate reads a certificate.

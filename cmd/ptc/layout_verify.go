@@ -55,7 +55,7 @@ func (a *app) layoutVerify(path, file string, f *sourceFlags) error {
 			p, _, err := compiler.Compile(o)
 			return p, err
 		},
-	}, nil)
+	}, a.verifying())
 	var no *certify.Fault
 	switch {
 	case errors.As(err, &no) && no.Import != "":
