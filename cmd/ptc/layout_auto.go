@@ -35,13 +35,16 @@ says. --certificate writes why: every part with its reason, for "ptc layout veri
 
 With -o the source is written with the layout that was found before its others, in the
 place of the auto layout. Ctrl-C ends the search with the best layout so far and the gap
-to the best that there could be; --resume goes on from its certificate.`
+to the best that there could be; --resume goes on from its certificate.
+
+--result writes the result for "ptc report --search", which compares a plan of the model with
+the best layout, and draws which layouts no other one beats in time, memory, devices and money.`
 
 // autoFlags are those of `ptc layout auto`.
 type autoFlags struct {
 	sourceFlags
-	out, certificate, resume string
-	asJSON, sensitivity      bool
+	out, certificate, resume, result string
+	asJSON, sensitivity              bool
 }
 
 func newLayoutAuto(a *app) *cobra.Command {
@@ -51,7 +54,8 @@ func newLayoutAuto(a *app) *cobra.Command {
 		Short: "Find the best layout for a machine",
 		Long:  layoutAutoLong,
 		Example: `  ptc layout auto gpt.ptl --layout best -o found.ptl --certificate found.json
-  ptc layout verify gpt.ptl --layout best found.json`,
+  ptc layout verify gpt.ptl --layout best found.json
+  ptc layout auto gpt.ptl --layout best --result result.json && ptc report plan.bin --search result.json`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
 	}
@@ -61,6 +65,7 @@ func newLayoutAuto(a *app) *cobra.Command {
 	fl.StringVar(&f.certificate, "certificate", "", "write to `FILE` why no layout of the space is better")
 	fl.StringVar(&f.resume, "resume", "", "go on from the certificate `FILE` of a search that was interrupted")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	fl.StringVar(&f.result, "result", "", "write that JSON to `FILE`, for \"ptc report --search\"")
 	fl.BoolVar(&f.sensitivity, "sensitivity", false, "also search for machines whose rates are 10% lower and higher")
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.layoutAuto(args[0], &f) }
 	return cmd
@@ -160,24 +165,6 @@ func at(u *unit, pos diag.Pos, err error) error {
 	return compileError(&placed, oneSource(u.opts.File, u.opts.Source))
 }
 
-// autoResult is what `ptc layout auto` prints as JSON.
-type autoResult struct {
-	Version   int                     `json:"version"`
-	Layout    string                  `json:"layout"`
-	Text      string                  `json:"text"`
-	Machine   string                  `json:"machine"`
-	Hash      string                  `json:"machine_sha256"`
-	StepS     float64                 `json:"step_s"`
-	StepPS    int64                   `json:"step_ps"`
-	Memory    int64                   `json:"memory_bytes"`
-	Gap       float64                 `json:"gap"`
-	Probes    int                     `json:"probes"`
-	Leaves    map[certificate.Why]int `json:"leaves"`
-	Losers    []search.Loser          `json:"nearest"`
-	Front     []search.Point          `json:"front"`
-	Sensitive []sensitive             `json:"sensitivity,omitempty"`
-}
-
 func (a *app) layoutAuto(path string, f *autoFlags) error {
 	collectLess()
 	s, u, err := a.autoSubject(path, &f.sourceFlags)
@@ -215,12 +202,15 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 			return err
 		}
 	}
-	r := &autoResult{Version: 1, Layout: s.auto.Name, Text: found.Layout, Machine: forecast.Spec(s.cluster), Hash: s.cluster.Hash,
-		StepS: found.Step.Seconds(), StepPS: int64(found.Step), Memory: found.Bytes, Gap: found.Gap(), Probes: found.Probes,
-		Leaves: search.Counts(cert), Losers: search.Losers(cert), Front: search.Front(cert)}
+	r := s.result(found, cert)
 	if f.sensitivity {
 		if r.Sensitive, err = s.varied(ctx, found); err != nil {
 			return inputf("%s: %w", path, err)
+		}
+	}
+	if f.result != "" {
+		if err := a.writeResult(f.result, r); err != nil {
+			return err
 		}
 	}
 	if f.asJSON {
