@@ -64,9 +64,10 @@ func (x *Facts) experts() string {
 	return ""
 }
 
-// tensor finds the axes of tensor parallelism, those with the most elements of parameters first. Each comes first, but for
-// the residual axis and the experts', in some matrix, as heads do and the elements of a head do not; has a hundredth of the elements of the first at least; and no parameter has two
-// of them, as a mesh axis shards a tensor once. Sharding the residual axis would leave sums after every product.
+// tensor finds the axes of tensor parallelism, those with the most elements of parameters in the model first. Each comes first,
+// but for the residual axis and the experts', in some matrix, as heads do and the elements of a head do not; has a hundredth of the
+// elements of the first at least; and no parameter has two of them, as a mesh axis shards a tensor once. Sharding the residual axis
+// would leave sums after every product.
 func (x *Facts) tensor() {
 	weight := map[string]int64{}
 	var all []string
@@ -77,7 +78,7 @@ func (x *Facts) tensor() {
 		first := false
 		for i := range x.Params {
 			if p := &x.Params[i]; p.Has(name) && len(p.Axes) > 1 {
-				weight[name] += p.Elems()
+				weight[name] += x.elements(p)
 				first = first || x.first(p) == name
 			}
 		}
@@ -99,6 +100,14 @@ func (x *Facts) tensor() {
 			x.Outer = append(x.Outer, name)
 		}
 	}
+}
+
+// elements is how many a parameter has in all blocks.
+func (x *Facts) elements(p *Param) int64 {
+	if p.Block {
+		return p.Elems() * int64(x.Instances)
+	}
+	return p.Elems()
 }
 
 // together reports whether a parameter has both axes.

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"ptc/ir"
@@ -76,6 +77,19 @@ func TestOf(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
+	}
+}
+
+// TestLargeVocabulary: an axis of all blocks counts as often as there are blocks. A vocabulary that outweighs a block by far leaves
+// the keys and values of grouped attention among the axes of tensor parallelism, but not the few columns of a router.
+func TestLargeVocabulary(t *testing.T) {
+	text := strings.ReplaceAll(strings.ReplaceAll(decoder, "vocab=96", "vocab=16384"), "count=6", "count=100")
+	x, err := Of(module(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(x.Tensor, []string{"ffn", "vocab", "heads", "kv"}) {
+		t.Errorf("axes of tensor parallelism: %v", x.Tensor)
 	}
 }
 

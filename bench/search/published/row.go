@@ -101,12 +101,18 @@ func (r *row) path(f *facts.Facts) string {
 	rows := r.Batch / (size(r.DP) * size(r.EP) * size(r.Micro))
 	var tensor, order []string
 	if r.TP > 1 {
-		named := []string{"heads", "kv", "ffn", "vocab"}
-		for _, a := range f.Tensor {
-			if slices.Contains(named, a) {
-				tensor = append(tensor, a)
-			}
+		named := []string{"heads", "ffn", "vocab"}
+		if r.KV > 1 {
+			named = append(named, "kv")
 		}
+		at := func(a string) int { // in the order of the space; an axis that it has not is last
+			if i := slices.Index(f.Tensor, a); i >= 0 {
+				return i
+			}
+			return len(f.Tensor)
+		}
+		slices.SortStableFunc(named, func(a, b string) int { return at(a) - at(b) })
+		tensor = named
 	}
 	sizes := map[string]int{"dp": r.DP, "pp": r.PP, "cp": r.CP, "ep": r.EP, "tp": r.TP}
 	for _, a := range auto.Mesh {
