@@ -123,6 +123,8 @@ func (r *row) compare(most float64) (*result, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case found.Best == nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("left out: the search had no layout after %.0f CPU-s", x.CPU)
 	case found.Best == nil:
 		return nil, fmt.Errorf("no layout was found: the least memory is %d bytes, of %s", found.Needs, found.Closest)
 	}
