@@ -73,6 +73,12 @@ func (r *row) auto() string {
 		schedules = append(schedules, r.Schedule)
 	}
 	fmt.Fprintf(&b, "  allow schedule in (%s)\n", strings.Join(schedules, ", "))
+	if usual := []int{1, 2, 3, 4, 6, 8}; r.Chunks > 1 && (!slices.Contains(usual, r.Chunks) || r.Layers%(r.PP*r.Chunks) != 0) { // no usual choice of the space
+		chunks := append(usual, r.Chunks)
+		slices.Sort(chunks)
+		chunks = slices.Compact(chunks)
+		fmt.Fprintf(&b, "  allow chunks in (%s)\n", strings.ReplaceAll(strings.Trim(fmt.Sprint(chunks), "[]"), " ", ", "))
+	}
 	if r.CP > 1 && r.EP > 1 {
 		b.WriteString("  allow placement in ((pp, dp, ep, cp, tp), (dp, pp, ep, cp, tp), (dp, pp, cp, ep, tp), (pp, dp, cp, ep, tp))\n")
 	}
