@@ -70,10 +70,16 @@ func run(o *options) error {
 			failed = append(failed, r.Name+": the winner is slower than the published layout")
 		}
 		all = append(all, *x)
-		if o.write {
+		if o.write { // what is done stays if the next row is interrupted
+
 			if err := write(all, before, results, page); err != nil {
 				return err
 			}
+		}
+	}
+	if o.write {
+		if err := write(all, before, results, page); err != nil {
+			return err
 		}
 	}
 	if len(failed) > 0 {
