@@ -209,6 +209,11 @@ growth: ## compile up to 1,536 layers and 256 microbatches, and fail where a pas
 minimalloc: ## place the memory problems *.csv of MINIMALLOC_DIR: NAME PEAK CAPACITY SECONDS
 	@MINIMALLOC_DIR="$(MINIMALLOC_DIR)" $(GO) run ./bench/minimalloc
 
+# PUBLISHED takes flags, such as PUBLISHED='-only 405B'.
+.PHONY: search-published
+search-published: ## compare published layouts with those that a search finds: bench/search/published.json, docs/search.md
+	$(GO) run ./bench/search/published $(PUBLISHED)
+
 # FORESIGHT_DATA is a folder with the tables of measured runs that docs/foresight.md lists.
 .PHONY: foresight
 foresight: ## compare predicted steps with published ones: bench/foresight.json, docs/foresight.md

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"slices"
 	"strings"
 
 	"ptc/internal/diag"
@@ -92,6 +93,24 @@ func (p *Prober) Config() [][2]string {
 	for i, a := range pairs(attrs) {
 		out[i] = [2]string{a.Key, a.Value}
 	}
+	return out
+}
+
+// Import is a file of the user's that the source imports, directly or through others.
+type Import struct {
+	Path string // from the folder of the main file
+	Text string
+	Pos  diag.Pos // of the first import that names it
+	Len  int      // bytes of that import
+}
+
+// Imports are the files that the source imports, without those of the standard library, sorted by path.
+func (p *Prober) Imports() (out []Import) {
+	for _, x := range p.program.Imported() {
+		text, _ := p.program.Source(x.File.Name)
+		out = append(out, Import{Path: x.File.Name, Text: text, Pos: x.By.At(), Len: x.By.Len()})
+	}
+	slices.SortFunc(out, func(a, b Import) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }
 

@@ -1,9 +1,15 @@
 package recipes
 
 import (
+	"embed"
 	"fmt"
 	"strings"
 )
+
+// Models are the sources of the recipes, by [Recipe.Model], and what they import.
+//
+//go:embed *.ptl
+var Models embed.FS
 
 // Recipe is a model with its sizes, and how it is laid out.
 type Recipe struct {
@@ -76,6 +82,19 @@ func (r *Recipe) Settings() (out []string) {
 	return out
 }
 
+// Precision is the directive of the layout's dtypes.
+func (p Plan) Precision() string {
+	products := ""
+	if p.FP8 {
+		products = "  products = f8"
+	}
+	dtype := "bf16"
+	if p.Half {
+		dtype = "f16"
+	}
+	return fmt.Sprintf("precision { compute = %s  params = %s%s }", dtype, dtype, products)
+}
+
 // Layout is the layout in the language, under the name recipe.
 func (r *Recipe) Layout() string {
 	var mesh, lines, batch, whole []string
@@ -135,15 +154,7 @@ func (r *Recipe) Layout() string {
 	if r.Recompute != "" {
 		add("recompute %s", r.Recompute)
 	}
-	products := ""
-	if r.FP8 {
-		products = "  products = f8"
-	}
-	dtype := "bf16"
-	if r.Half {
-		dtype = "f16"
-	}
-	add("precision { compute = %s  params = %s%s }", dtype, dtype, products)
+	add("%s", r.Precision())
 	add("device memory = %g GiB", r.Most)
 	return "layout recipe {\n  mesh " + strings.Join(mesh, ", ") + "\n  " + strings.Join(lines, "\n  ") + "\n}\n"
 }

@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"ptc/compiler"
 	"ptc/foresight/certificate"
+	"ptc/foresight/certify"
 	"ptc/foresight/facts"
 	"ptc/foresight/forecast"
 	"ptc/foresight/machine"
@@ -35,13 +35,16 @@ says. --certificate writes why: every part with its reason, for "ptc layout veri
 
 With -o the source is written with the layout that was found before its others, in the
 place of the auto layout. Ctrl-C ends the search with the best layout so far and the gap
-to the best that there could be; --resume goes on from its certificate.`
+to the best that there could be; --resume goes on from its certificate.
+
+--result writes the result for "ptc report --search", which compares a plan of the model with
+the best layout, and draws which layouts no other one beats in time, memory, devices and money.`
 
 // autoFlags are those of `ptc layout auto`.
 type autoFlags struct {
 	sourceFlags
-	out, certificate, resume string
-	asJSON, sensitivity      bool
+	out, certificate, resume, result string
+	asJSON, sensitivity              bool
 }
 
 func newLayoutAuto(a *app) *cobra.Command {
@@ -51,7 +54,8 @@ func newLayoutAuto(a *app) *cobra.Command {
 		Short: "Find the best layout for a machine",
 		Long:  layoutAutoLong,
 		Example: `  ptc layout auto gpt.ptl --layout best -o found.ptl --certificate found.json
-  ptc layout verify gpt.ptl --layout best found.json`,
+  ptc layout verify gpt.ptl --layout best found.json
+  ptc layout auto gpt.ptl --layout best --result result.json && ptc report plan.bin --search result.json`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: completeFiles("ptl"),
 	}
@@ -61,6 +65,7 @@ func newLayoutAuto(a *app) *cobra.Command {
 	fl.StringVar(&f.certificate, "certificate", "", "write to `FILE` why no layout of the space is better")
 	fl.StringVar(&f.resume, "resume", "", "go on from the certificate `FILE` of a search that was interrupted")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
+	fl.StringVar(&f.result, "result", "", "write that JSON to `FILE`, for \"ptc report --search\"")
 	fl.BoolVar(&f.sensitivity, "sensitivity", false, "also search for machines whose rates are 10% lower and higher")
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.layoutAuto(args[0], &f) }
 	return cmd
@@ -81,6 +86,7 @@ type subject struct {
 	cluster *machine.Cluster
 	facts   *facts.Facts
 	source  [32]byte
+	report  *compiler.Report // has the text of sources
 }
 
 // autoSubject reads a source and its auto layout.
@@ -96,7 +102,7 @@ func (a *app) autoSubject(path string, f *sourceFlags) (*subject, *unit, error) 
 	if err != nil {
 		return nil, nil, compileError(err, u.sources(r))
 	}
-	s := &subject{prober: prober, source: sha256.Sum256(u.opts.Source)}
+	s := &subject{prober: prober, source: sha256.Sum256(u.opts.Source), report: r}
 	if s.auto, err = prober.Auto(name); err != nil {
 		return nil, nil, compileError(err, u.sources(r))
 	}
@@ -108,6 +114,7 @@ func (a *app) autoSubject(path string, f *sourceFlags) (*subject, *unit, error) 
 		if s.prober, r, err = compiler.NewProber(u.opts); err != nil {
 			return nil, nil, compileError(err, u.sources(r))
 		}
+		s.report = r
 	}
 	mod, err := s.prober.Model(precisionOf(s.auto))
 	if err != nil {
@@ -158,27 +165,9 @@ func at(u *unit, pos diag.Pos, err error) error {
 	return compileError(&placed, oneSource(u.opts.File, u.opts.Source))
 }
 
-// autoResult is what `ptc layout auto` prints as JSON.
-type autoResult struct {
-	Version   int                     `json:"version"`
-	Layout    string                  `json:"layout"`
-	Text      string                  `json:"text"`
-	Machine   string                  `json:"machine"`
-	Hash      string                  `json:"machine_sha256"`
-	StepS     float64                 `json:"step_s"`
-	StepPS    int64                   `json:"step_ps"`
-	Memory    int64                   `json:"memory_bytes"`
-	Gap       float64                 `json:"gap"`
-	Probes    int                     `json:"probes"`
-	Leaves    map[certificate.Why]int `json:"leaves"`
-	Losers    []search.Loser          `json:"nearest"`
-	Front     []search.Point          `json:"front"`
-	Sensitive []sensitive             `json:"sensitivity,omitempty"`
-}
-
 func (a *app) layoutAuto(path string, f *autoFlags) error {
 	collectLess()
-	s, _, err := a.autoSubject(path, &f.sourceFlags)
+	s, u, err := a.autoSubject(path, &f.sourceFlags)
 	if err != nil {
 		return err
 	}
@@ -188,7 +177,7 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 			return err
 		}
 		if err := s.matches(space.Known); err != nil {
-			return inputf("%s: %w", f.resume, err)
+			return s.refused(u, f.resume, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -216,12 +205,15 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 			return err
 		}
 	}
-	r := &autoResult{Version: 1, Layout: s.auto.Name, Text: found.Layout, Machine: forecast.Spec(s.cluster), Hash: s.cluster.Hash,
-		StepS: found.Step.Seconds(), StepPS: int64(found.Step), Memory: found.Bytes, Gap: found.Gap(), Probes: found.Probes,
-		Leaves: search.Counts(cert), Losers: search.Losers(cert), Front: search.Front(cert)}
+	r := s.result(found, cert)
 	if f.sensitivity {
 		if r.Sensitive, err = s.varied(ctx, found); err != nil {
 			return inputf("%s: %w", path, err)
+		}
+	}
+	if f.result != "" {
+		if err := a.writeResult(f.result, r); err != nil {
+			return err
 		}
 	}
 	if f.asJSON {
@@ -231,25 +223,6 @@ func (a *app) layoutAuto(path string, f *autoFlags) error {
 		return a.print(text + sensitiveText(r.Sensitive))
 	}
 	return a.print(summaryOf(s, found, cert) + sensitiveText(r.Sensitive))
-}
-
-// searching shows how far a search is, on a terminal; nil elsewhere.
-func (a *app) searching() func(search.Progress) {
-	f, ok := a.err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
-	}
-	last := time.Now()
-	return func(p search.Progress) {
-		if now := time.Now(); now.Sub(last) > time.Second {
-			last = now
-			best := "no layout yet"
-			if p.Best > 0 {
-				best = fmt.Sprintf("best %.4g s, gap %.2g%%", p.Best.Seconds(), 100*float64(p.Best-p.Least)/float64(p.Best))
-			}
-			fmt.Fprintf(a.err, "%d probes, %d parts of the space open, %s\n", p.Probes, p.Open, best)
-		}
-	}
 }
 
 // readCertificate reads a certificate.
@@ -268,6 +241,7 @@ func (a *app) readCertificate(path string) (*certificate.Certificate, error) {
 // sign says what a certificate is of.
 func (s *subject) sign(c *certificate.Certificate) {
 	c.Ptc, c.Source, c.Config = compiler.Version, hex.EncodeToString(s.source[:]), s.prober.Config()
+	c.Imports = s.imports()
 }
 
 // matches reports in what a certificate is of something else.
@@ -277,6 +251,8 @@ func (s *subject) matches(c *certificate.Certificate) error {
 	switch {
 	case c.Source != x.Source:
 		return fmt.Errorf("the certificate is of another source")
+	case !slices.Equal(c.Imports, x.Imports):
+		return certify.Imported(c.Imports, x.Imports)
 	case fmt.Sprint(c.Config) != fmt.Sprint(x.Config):
 		return fmt.Errorf("the certificate is of another config")
 	case c.Layout != s.auto.Name:

@@ -47,7 +47,7 @@ func (a *app) layoutVerify(path, file string, f *sourceFlags) error {
 		return err
 	}
 	v, err := certify.Verify(c, &certify.Given{
-		Facts: s.facts, Cluster: s.cluster, Auto: s.auto, Source: hex.EncodeToString(s.source[:]), Ptc: compiler.Version, Config: s.prober.Config(),
+		Facts: s.facts, Cluster: s.cluster, Auto: s.auto, Source: hex.EncodeToString(s.source[:]), Imports: s.imports(), Ptc: compiler.Version, Config: s.prober.Config(),
 		Probe: s.prober.Plan,
 		Compile: func(text string) (*program.Plan, error) {
 			o := u.opts
@@ -55,9 +55,11 @@ func (a *app) layoutVerify(path, file string, f *sourceFlags) error {
 			p, _, err := compiler.Compile(o)
 			return p, err
 		},
-	}, nil)
+	}, a.verifying())
 	var no *certify.Fault
 	switch {
+	case errors.As(err, &no) && no.Import != "":
+		return s.refused(u, file, err)
 	case errors.As(err, &no):
 		return inputf("%s: the certificate does not hold: %w", file, err)
 	case err != nil:

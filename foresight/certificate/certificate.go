@@ -16,9 +16,12 @@ const Most = 8 << 20
 
 // Certificate says why a layout is the best of its space.
 type Certificate struct {
-	Version int         `json:"version"`
-	Ptc     string      `json:"ptc"`
-	Source  string      `json:"source_sha256"`
+	Version int    `json:"version"`
+	Ptc     string `json:"ptc"`
+	Source  string `json:"source_sha256"`
+	// Imports are the files that the source imports, directly or through others, sorted by path. Files of the standard library
+	// are not among them: they belong to the version of ptc.
+	Imports []Import    `json:"imports,omitempty"`
 	Config  [][2]string `json:"config"`
 	Layout  string      `json:"layout"`
 	Machine Machine     `json:"machine"`
@@ -31,6 +34,12 @@ type Certificate struct {
 	// Winner is the number of the best leaf, −1 if no layout fits.
 	Winner int    `json:"winner"`
 	Leaves []Leaf `json:"leaves"`
+}
+
+// Import is a file that the source imports.
+type Import struct {
+	Path   string `json:"path"` // from the folder of the source
+	SHA256 string `json:"sha256"`
 }
 
 // Machine is the cluster.

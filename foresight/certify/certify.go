@@ -16,8 +16,9 @@ type Given struct {
 	Facts   *facts.Facts // of the model, in the precision that every layout has
 	Cluster *machine.Cluster
 	Auto    *auto.Layout
-	Source  string // the SHA-256 of the source, in hexadecimal
-	Ptc     string // the version of ptc
+	Source  string               // the SHA-256 of the source, in hexadecimal
+	Imports []certificate.Import // what the source imports, as a certificate has it
+	Ptc     string               // the version of ptc
 	Config  [][2]string
 	// Probe compiles a layout, given as the text of its block, without code: the plan of all devices. Code is that of the
 	// compiler's error if it refuses the layout; another error ends the verification.
@@ -57,6 +58,8 @@ type Fault struct {
 	Check Check
 	Where string // such as leaves[17]
 	Text  string
+	// Import is the path of the import that differs; empty for another fault.
+	Import string
 }
 
 func (f *Fault) Error() string {
@@ -119,7 +122,7 @@ func fault(check Check, format string, args ...any) error {
 
 // leafFault is a fault of a leaf.
 func (k *checker) leafFault(check Check, i int, format string, args ...any) error {
-	return &Fault{check, fmt.Sprintf("leaves[%d], `%s`", i, k.c.Leaves[i].At), fmt.Sprintf(format, args...)}
+	return &Fault{Check: check, Where: fmt.Sprintf("leaves[%d], `%s`", i, k.c.Leaves[i].At), Text: fmt.Sprintf(format, args...)}
 }
 
 // leafError is an error of the compiler or the simulator.
@@ -129,5 +132,5 @@ func (k *checker) leafError(i int, err error) error {
 
 // tableFault is a fault of a table.
 func (k *checker) tableFault(i int, format string, args ...any) error {
-	return &Fault{Tables, fmt.Sprintf("tables[%d], `%s`", i, k.c.Tables[i].At), fmt.Sprintf(format, args...)}
+	return &Fault{Check: Tables, Where: fmt.Sprintf("tables[%d], `%s`", i, k.c.Tables[i].At), Text: fmt.Sprintf(format, args...)}
 }

@@ -62,16 +62,26 @@ func subject(text string, do func(r *rand.Rand, c *certificate.Certificate)) for
 }
 
 var forgeries = map[string]forgery{
-	"version":    subject("has version", func(_ *rand.Rand, c *certificate.Certificate) { c.Version++ }),
-	"ptc":        subject("is of ptc", func(_ *rand.Rand, c *certificate.Certificate) { c.Ptc += "0" }),
-	"source":     subject("another SHA-256", func(_ *rand.Rand, c *certificate.Certificate) { c.Source = "00" + c.Source }),
-	"config":     subject("another config", func(r *rand.Rand, c *certificate.Certificate) { c.Config[r.IntN(len(c.Config))][r.IntN(2)] += "0" }),
-	"layout":     subject("of the layout", func(_ *rand.Rand, c *certificate.Certificate) { c.Layout += "2" }),
-	"machine":    subject("of the machine", func(_ *rand.Rand, c *certificate.Certificate) { c.Machine.Name = "h200" }),
-	"levels":     subject("units", func(r *rand.Rand, c *certificate.Certificate) { c.Machine.Levels[r.IntN(2)]++ }),
-	"hash":       subject("another machine", func(_ *rand.Rand, c *certificate.Certificate) { c.Machine.SHA256 = strings.Repeat("0", 64) }),
-	"memory":     subject("bytes of a device", func(r *rand.Rand, c *certificate.Certificate) { c.Memory = off(r, c.Memory) }),
-	"objectives": subject("minimizes", func(_ *rand.Rand, c *certificate.Certificate) { c.Objectives = append(c.Objectives, "memory") }),
+	"version": subject("has version", func(_ *rand.Rand, c *certificate.Certificate) { c.Version++ }),
+	"ptc":     subject("is of ptc", func(_ *rand.Rand, c *certificate.Certificate) { c.Ptc += "0" }),
+	"source":  subject("another SHA-256", func(_ *rand.Rand, c *certificate.Certificate) { c.Source = "00" + c.Source }),
+	"import":  subject("the imported file has", func(r *rand.Rand, c *certificate.Certificate) { c.Imports[r.IntN(2)].SHA256 += "0" }),
+	"imports": subject("does not import", func(r *rand.Rand, c *certificate.Certificate) {
+		i := r.IntN(2)
+		c.Imports = slices.Delete(c.Imports, i, i+1)
+	}),
+	"imports more": subject("the source here does not", func(_ *rand.Rand, c *certificate.Certificate) {
+		c.Imports = append(c.Imports, certificate.Import{Path: "rope.ptl", SHA256: "03"})
+	}),
+	"imports twice":  subject("twice", func(r *rand.Rand, c *certificate.Certificate) { c.Imports = append(c.Imports, c.Imports[r.IntN(2)]) }),
+	"imports sorted": subject("not sorted", func(_ *rand.Rand, c *certificate.Certificate) { slices.Reverse(c.Imports) }),
+	"config":         subject("another config", func(r *rand.Rand, c *certificate.Certificate) { c.Config[r.IntN(len(c.Config))][r.IntN(2)] += "0" }),
+	"layout":         subject("of the layout", func(_ *rand.Rand, c *certificate.Certificate) { c.Layout += "2" }),
+	"machine":        subject("of the machine", func(_ *rand.Rand, c *certificate.Certificate) { c.Machine.Name = "h200" }),
+	"levels":         subject("units", func(r *rand.Rand, c *certificate.Certificate) { c.Machine.Levels[r.IntN(2)]++ }),
+	"hash":           subject("another machine", func(_ *rand.Rand, c *certificate.Certificate) { c.Machine.SHA256 = strings.Repeat("0", 64) }),
+	"memory":         subject("bytes of a device", func(r *rand.Rand, c *certificate.Certificate) { c.Memory = off(r, c.Memory) }),
+	"objectives":     subject("minimizes", func(_ *rand.Rand, c *certificate.Certificate) { c.Objectives = append(c.Objectives, "memory") }),
 	"dimensions": subject("dimensions", func(r *rand.Rand, c *certificate.Certificate) {
 		i := r.IntN(len(c.Dimensions))
 		c.Dimensions = slices.Delete(slices.Clone(c.Dimensions), i, i+1)

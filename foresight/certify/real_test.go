@@ -55,13 +55,15 @@ func found(t *testing.T, model, sizes, cluster string, l *auto.Layout) (*certifi
 		t.Fatal(err)
 	}
 	cert.Ptc, cert.Source, cert.Config = "1.2", "ab12", p.Config()
+	imports := []certificate.Import{{Path: "common/block.ptl", SHA256: "01"}, {Path: "norm.ptl", SHA256: "02"}}
+	cert.Imports = slices.Clone(imports)
 	full := func(text string) (*program.Plan, error) {
 		o := o
 		o.Source, o.Layout = []byte(string(source)+"\n"+text), l.Name
 		plan, _, err := compiler.Compile(o)
 		return plan, err
 	}
-	return cert, &Given{Facts: f, Cluster: c, Auto: l, Ptc: "1.2", Source: "ab12", Config: p.Config(), Probe: p.Plan, Compile: full}
+	return cert, &Given{Facts: f, Cluster: c, Auto: l, Ptc: "1.2", Source: "ab12", Imports: imports, Config: p.Config(), Probe: p.Plan, Compile: full}
 }
 
 // sizes of models that are compiled in a moment: small does little, large takes most of a device.

@@ -35,6 +35,8 @@ func (k *checker) subject() error {
 		return fault(Subject, "the certificate is of ptc %s; this is %s", c.Ptc, g.Ptc)
 	case c.Source != g.Source:
 		return fault(Subject, "the certificate is of a source with another SHA-256: %s; that of the source here is %s", c.Source, g.Source)
+	case !slices.Equal(c.Imports, g.Imports):
+		return Imported(c.Imports, g.Imports)
 	case !slices.Equal(c.Config, g.Config):
 		return fault(Subject, "the certificate is of another config: %s", another(c.Config, g.Config))
 	case c.Layout != g.Auto.Name:
@@ -53,6 +55,39 @@ func (k *checker) subject() error {
 		return fault(Subject, "the certificate has the dimensions %s; those of a space are %s", strings.Join(c.Dimensions, ", "), strings.Join(names, ", "))
 	case c.Slack < 0 || c.Slack > whole:
 		return fault(Subject, "slack is %d; it must be from 0 to %d thousandths", c.Slack, whole)
+	}
+	return nil
+}
+
+// Imported is the fault of a certificate whose imports are not the ones given: the first file that differs, or that only one of
+// them has. Both are sorted by path. It is nil if they are equal.
+func Imported(said, given []certificate.Import) error {
+	of := func(path, format string, args ...any) error {
+		return &Fault{Check: Subject, Import: path, Text: fmt.Sprintf(format, args...)}
+	}
+	at := map[string]string{}
+	for _, x := range said {
+		if _, ok := at[x.Path]; ok {
+			return of("", "the certificate has the import `%s` twice", x.Path)
+		}
+		at[x.Path] = x.SHA256
+	}
+	for _, x := range given {
+		switch sha, ok := at[x.Path]; {
+		case !ok:
+			return of(x.Path, "the certificate is of a source that does not import `%s`", x.Path)
+		case sha != x.SHA256:
+			return of(x.Path, "the certificate is of another `%s`, with the SHA-256 %s; the imported file has %s", x.Path, sha, x.SHA256)
+		}
+		delete(at, x.Path)
+	}
+	for _, x := range said {
+		if _, ok := at[x.Path]; ok {
+			return of("", "the certificate is of a source that imports `%s`; the source here does not", x.Path)
+		}
+	}
+	if !slices.Equal(said, given) {
+		return of("", "the imports of the certificate are not sorted by path")
 	}
 	return nil
 }

@@ -64,30 +64,37 @@ func (x *Facts) experts() string {
 	return ""
 }
 
-// tensor finds the axes of tensor parallelism, those with the most elements of parameters first. Each comes first, but for
-// the residual axis and the experts', in some matrix, as heads do and the elements of a head do not; has a hundredth of the elements of the first at least; and no parameter has two
-// of them, as a mesh axis shards a tensor once. Sharding the residual axis would leave sums after every product.
+// tensor finds the axes of tensor parallelism, those with the most elements of parameters first. Each comes first, but for the
+// residual axis and the experts', in some matrix, as heads do and the elements of a head do not; has a hundredth of the elements of
+// the heaviest one of a block at least; and no parameter has two of them, as a mesh axis shards a tensor once. Sharding the residual
+// axis would leave sums after every product. A block counts once: neither a large vocabulary nor the number of blocks decides what
+// is worth dividing.
 func (x *Facts) tensor() {
 	weight := map[string]int64{}
+	heaviest := int64(0) // of a block, or of the model if it has no blocks
 	var all []string
 	for _, name := range x.names() {
 		if name == x.Residual || name == x.Experts || name == x.Batch || name == x.Sequence {
 			continue
 		}
-		first := false
+		first, block := false, int64(0)
 		for i := range x.Params {
 			if p := &x.Params[i]; p.Has(name) && len(p.Axes) > 1 {
 				weight[name] += p.Elems()
 				first = first || x.first(p) == name
+				if p.Block || x.Blocks == "" {
+					block += p.Elems()
+				}
 			}
 		}
 		if first {
 			all = append(all, name)
+			heaviest = max(heaviest, block)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b string) int { return int(min(max(weight[b]-weight[a], -1), 1)) })
 	for _, name := range all {
-		if weight[name]*100 < weight[all[0]] {
+		if weight[name]*100 < heaviest {
 			break // the rows of a router, say, which are not worth dividing
 		}
 		if !slices.ContainsFunc(x.Tensor, func(t string) bool { return x.together(t, name) }) {

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"ptc/ir"
@@ -75,6 +76,21 @@ func TestOf(t *testing.T) {
 			if !p.Block || p.States != 2 {
 				t.Errorf("%+v", p)
 			}
+		}
+	}
+}
+
+// TestLargeVocabulary: a vocabulary that outweighs a block by far leaves the keys and values of grouped attention among the axes of
+// tensor parallelism, and many blocks leave the vocabulary there; but not the few columns of a router.
+func TestLargeVocabulary(t *testing.T) {
+	for vocab, want := range map[string][]string{"vocab=16384": {"vocab", "ffn", "heads", "kv"}, "vocab=96": {"ffn", "vocab", "heads", "kv"}} {
+		text := strings.ReplaceAll(strings.ReplaceAll(decoder, "vocab=96", vocab), "count=6", "count=100")
+		x, err := Of(module(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(x.Tensor, want) {
+			t.Errorf("%s: axes of tensor parallelism: %v", vocab, x.Tensor)
 		}
 	}
 }

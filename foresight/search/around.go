@@ -20,11 +20,13 @@ type Loser struct {
 	AtLeast bool  `json:"at_least,omitempty"`
 }
 
-// Point is a layout that no other evaluated one beats in both step and memory.
+// Point is a layout that no other evaluated one beats in step, memory and devices.
 type Point struct {
-	Layout string `json:"layout"` // its path
-	PS     int64  `json:"step_ps"`
-	Bytes  int64  `json:"memory_bytes"`
+	Layout  string  `json:"layout"` // its path
+	PS      int64   `json:"step_ps"`
+	Bytes   int64   `json:"memory_bytes"`
+	Devices int     `json:"devices"`
+	USD     float64 `json:"usd,omitempty"` // of a step; 0 if the machine has no price
 }
 
 // words are the parts of a path by dimension, with the sizes of the mesh apart.
@@ -83,25 +85,28 @@ func Losers(c *certificate.Certificate) (out []Loser) {
 	return out
 }
 
-// Front are the evaluated layouts that no other one beats in both step and memory, the fastest first. Layouts that the bounds
-// excluded are not among them.
-func Front(c *certificate.Certificate) (out []Point) {
+// Front are the evaluated layouts that no other one beats: none is at least as good in step, memory, devices and money, the fastest
+// first. Price is that of a device, in USD/s, 0 if it is not known. Layouts that the bounds excluded are not among them.
+//
+// Money is devices times seconds times price. So a layout that is not worse in step and devices is not worse in money either, and
+// the front is that of the other three.
+func Front(c *certificate.Certificate, price float64) (out []Point) {
+	var all []Point
 	for i := range c.Leaves {
 		if l := &c.Leaves[i]; l.Why == certificate.Exact {
-			out = append(out, Point{l.At, l.PS, l.Bytes})
+			devices, _ := strconv.Atoi(words(l.At)["devices"])
+			all = append(all, Point{l.At, l.PS, l.Bytes, devices, price * float64(devices) * float64(l.PS) / 1e12})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Point) int {
-		return cmp.Or(cmp.Compare(a.PS, b.PS), cmp.Compare(a.Bytes, b.Bytes))
+	slices.SortStableFunc(all, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.PS, b.PS), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Devices, b.Devices))
 	})
-	n := 0
-	for i, p := range out {
-		if i == 0 || p.Bytes < out[n-1].Bytes {
-			out[n] = p
-			n++
+	for _, p := range all {
+		if !slices.ContainsFunc(out, func(q Point) bool { return q.Bytes <= p.Bytes && q.Devices <= p.Devices }) {
+			out = append(out, p)
 		}
 	}
-	return out[:n]
+	return out
 }
 
 // Counts are the leaves of a certificate by reason.

@@ -12,6 +12,7 @@
 //	find.go      the least bound first: branch, bound, evaluate
 //	proof.go     the certificate
 //	around.go    the next best layouts, and those with less memory
+//	inside.go    whether a layout is in a space
 //	remember.go  a prober that compiles each layout once
 //
 // A leaf of the tree is a layout. Its value is the simulated step of its probe, which is that of a full compile. A branch

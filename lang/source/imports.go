@@ -24,6 +24,29 @@ func ImportName(d *syntax.Import) *syntax.Ident {
 	return &syntax.Ident{Span: d.Span, Name: strings.TrimSuffix(base, path.Ext(base))}
 }
 
+// Imported is a file of the user's with the first import that names it, in the order in which the files were read.
+type Imported struct {
+	File *File
+	By   *syntax.Import
+}
+
+// Imported are the files that the main file imports, directly or through others, without those of the standard library.
+func (p *Program) Imported() (out []Imported) {
+	seen := map[*File]bool{p.Main: true}
+	for _, f := range p.Files {
+		if f.Std || f.Tree == nil {
+			continue
+		}
+		for _, d := range syntax.Decls[*syntax.Import](f.Tree) {
+			if g := f.Imports[ImportName(d).Name]; g != nil && !g.Std && !seen[g] {
+				seen[g] = true
+				out = append(out, Imported{g, d})
+			}
+		}
+	}
+	return out
+}
+
 // importPath is the path of an import, as it is written.
 func importPath(d *syntax.Import) string {
 	if d.File != "" {

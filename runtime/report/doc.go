@@ -2,7 +2,8 @@
 // browser, made from that document.
 //
 // In: a plan that Validate accepts, or two to compare, the measurements of a run of the first,
-// and its forecast on a machine, which package foresight/forecast fills in. Out: a [Document],
+// its forecast on a machine, which package foresight/forecast fills in, and what a search over
+// its layouts found. Out: a [Document],
 // the description of runtime/explain with the data of the pictures; and from [Page] the bytes
 // of a self-contained HTML page, with its style, its script and the document in it.
 //

@@ -34,6 +34,8 @@ type Report struct {
 	Measured *Measured `json:"measured,omitempty"`
 	// Forecast is what a simulation predicts on a machine, where one was asked for.
 	Forecast *Forecast `json:"forecast,omitempty"`
+	// Search is what a search over layouts found, where a result of one was given.
+	Search *Search `json:"search,omitempty"`
 }
 
 // Verdict is what one wants to know first.

@@ -25,6 +25,7 @@ type Extra struct {
 	Other    *program.Plan   // that the plan is compared with
 	Measured *profile.Report // of a run of the plan
 	Forecast *Forecast       // its roof counts unless the run has measured one
+	Search   *Search         // over layouts of the plan's model
 }
 
 // Page is the page of a plan.
@@ -34,7 +35,7 @@ func Page(p *program.Plan, x Extra) ([]byte, error) {
 		roof = x.Forecast.Roof
 	}
 	d := Of(under(p, roof))
-	d.Report.Forecast = x.Forecast
+	d.Report.Forecast, d.Report.Search = x.Forecast, x.Search
 	if x.Measured != nil {
 		if err := d.Measure(p, x.Measured); err != nil {
 			return nil, err
@@ -93,6 +94,8 @@ func (v *view) template() *template.Template {
 		"gb":      func(n float64) string { return units.Count(n, "B") },
 		"micro":   func(ms float64) string { return fmt.Sprintf("%.2f", 1e3*ms) },
 		"ms":      milliseconds,
+		"seconds": inSeconds,
+		"dollars": inDollars,
 		"inc":     func(n int) int { return n + 1 },
 		"join":    func(names []string) string { return strings.Join(names, ", ") },
 		"place":   v.place,

@@ -21,6 +21,7 @@ type view struct {
 	Script   template.JS
 	Data     *Document // as JSON
 	Compared *comparison
+	Search   *found
 
 	Verdict   []sentence
 	Figures   []Figure
@@ -92,6 +93,10 @@ func newView(d *Document) *view {
 	for i, t := range d.Report.Texts {
 		v.number[t.Name] = i
 		v.Files = append(v.Files, file{t.Name, strings.Split(strings.TrimSuffix(t.Text, "\n"), "\n"), i == 0})
+	}
+	if s := d.Report.Search; s != nil {
+		v.Search = newFound(s)
+		v.Sections = append(v.Sections, section{"search", "Best layout"})
 	}
 	if v.Forecast = d.Report.Forecast; v.Forecast != nil {
 		v.Timing = v.Forecast.Timing
