@@ -129,7 +129,39 @@ func TestTrue(t *testing.T) {
 			if v.Winner != nil && *v.Winner != c.Leaves[c.Winner] {
 				t.Errorf("the winner is %+v", *v.Winner)
 			}
+			fewerRows(t, c, g)
 		})
+	}
+}
+
+// fewerRows checks that no block of a certificate's parts takes less than what a block with more rows says of it.
+func fewerRows(t *testing.T, c *certificate.Certificate, g *Given) {
+	t.Helper()
+	k := newChecker(c, g, newKnown(), nil)
+	if err := k.covers(); err != nil {
+		t.Fatal(err)
+	}
+	measure := func(b block) *certificate.Table {
+		x, err := k.table(b.path(), k.text(b.part, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.measured[b.path()] = &x
+		return &x
+	}
+	for _, p := range k.parts {
+		if len(p.words) < tabled {
+			continue
+		}
+		all := k.blocksOf(p)
+		if len(all) < 2 || all[0].by != certificate.Rows {
+			continue
+		}
+		measure(all[0])
+		less, own := k.tableFor(p, all[0]), measure(all[1])
+		if own.Illegal == "" && (less.Forward > own.Forward || less.Backward > own.Backward) {
+			t.Errorf("%s takes %d and %d ps; %s says at least %d and %d", own.At, own.Forward, own.Backward, less.At, less.Forward, less.Backward)
+		}
 	}
 }
 

@@ -12,6 +12,8 @@
 //	eager.go     what kernels move in software that differentiates one operation after the other
 //	again.go     what other software computes once more than the plan
 //	flat.go      gradients that one collective reduces together
+//	block.go     what an instance of a repeated module takes, for bounds of a search
+//	steady.go    its time between others: a simulation of nothing but these
 //	engine.go    the event loop: turns, streams, groups that meet
 //	flow.go      exchanges under way, and how fast they go
 //	result.go    time by cause
